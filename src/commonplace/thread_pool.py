@@ -1,6 +1,6 @@
-"""Threads that run units of work for the event loop, one hop each.
+"""Threads that run units of work for the event loop, with one future per hop.
 
-asyncio's bridge to concurrent.futures makes three futures, a shield and a handful of locks for a hop; this makes one future.
+asyncio's own executor needs three futures, a shield and several locks for each.
 """
 
 import asyncio
@@ -11,20 +11,20 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_Told = asyncio.Future[Any]
+_Future = asyncio.Future[Any]
 
 
 class ThreadPool:
     def __init__(self, count: int, name: str) -> None:
         self._jobs: SimpleQueue[
-            tuple[asyncio.AbstractEventLoop, _Told, Callable[[], Any]] | None
+            tuple[asyncio.AbstractEventLoop, _Future, Callable[[], Any]] | None
         ] = SimpleQueue()
         self._count, self._name = count, name
         self._running: list[threading.Thread] = []
         self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run to the end even when the caller is cancelled: a half-told answer is better than a half-run write."""
+        """Run `work` in a thread, to its end even if the caller is cancelled."""
         if self._closed:
             raise RuntimeError("The store is closed.")
         if not self._running:
@@ -35,13 +35,13 @@ class ThreadPool:
             for thread in self._running:
                 thread.start()
         loop = asyncio.get_running_loop()
-        told = loop.create_future()
-        self._jobs.put((loop, told, work))
-        result: T = await told
+        future = loop.create_future()
+        self._jobs.put((loop, future, work))
+        result: T = await future
         return result
 
     def close(self) -> None:
-        """Wait for what was begun."""
+        """Wait for the work that was started."""
         self._closed = True
         for _ in self._running:
             self._jobs.put(None)
@@ -50,28 +50,22 @@ class ThreadPool:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            loop, told, work = job
+            loop, future, work = job
             result, error = None, None
             try:
                 result = work()
             except BaseException as raised:
                 error = raised
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(_tell, told, result, error)
-            del (
-                job,
-                loop,
-                told,
-                work,
-                result,
-                error,
-            )  # else the last answer stays in memory until the next call
+                loop.call_soon_threadsafe(_resolve, future, result, error)
+            # Or the last result would stay in memory until the next call.
+            del job, loop, future, work, result, error
 
 
-def _tell(told: _Told, result: Any, error: BaseException | None) -> None:
-    if told.done():
+def _resolve(future: _Future, result: Any, error: BaseException | None) -> None:
+    if future.done():
         return
     if error is None:
-        told.set_result(result)
+        future.set_result(result)
     else:
-        told.set_exception(error)
+        future.set_exception(error)

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from commonplace.database.postgres import COUNTED_FROM
+from commonplace.database.postgres import ANALYZE_FROM
 from commonplace.errors import NotFound
 from commonplace.model import (
     Annotation,
@@ -209,7 +209,7 @@ async def test_postgres_has_counted_what_an_import_brought(
     with psycopg.connect(postgres_url) as vacuuming:
         vacuuming.execute(f"LOCK TABLE {postgres_schema}.sequences IN SHARE UPDATE EXCLUSIVE MODE")
         async with asyncio.timeout(30):  # nobody waits for whoever has such a lock
-            for start in range(0, COUNTED_FROM, 100):
+            for start in range(0, ANALYZE_FROM, 100):
                 await put(
                     ann,
                     *(
@@ -228,7 +228,7 @@ async def test_postgres_has_counted_what_an_import_brought(
     assert {
         counted[table]
         for table in ("items", "contents", "sections", "section_terms", "folder_items")
-    } == {COUNTED_FROM}
+    } == {ANALYZE_FROM}
 
 
 async def test_what_says_the_same_is_one_only_by_path_and_date(ann: Library) -> None:

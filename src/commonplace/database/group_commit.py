@@ -1,7 +1,8 @@
-"""Writes that came while another was being brought to disk are committed together: the disk takes as long for ten as for one.
+"""Group commit: writes that arrive while another is being committed share the next commit.
 
-Each is answered after the commit that holds it. When one of them fails, all are undone and done again one by one, so that each
-has its own outcome. What took long the last time waits for nobody and makes nobody wait: it is committed alone.
+A disk takes as long for ten as for one. Each write is answered after its commit. If one of a
+group fails, all are rolled back and run one by one, so that each has its own result. A kind of
+write that was slow the last time is committed alone.
 """
 
 import time
@@ -21,7 +22,7 @@ Work = Callable[..., Any]
 @dataclass(slots=True)
 class _Write:
     work: Callable[[Any], Any]
-    kind: Any  # what its duration is remembered by: closures differ, their code is the same
+    kind: Any  # the key of its duration: closures differ, their code does not
     done: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -29,7 +30,7 @@ class _Write:
 
 class GroupCommit:
     def __init__(self, thread: ThreadPool, committed: Callable[[Work], None]) -> None:
-        """`thread` is one; `committed(work)` runs `work(tx)` in a transaction of its own."""
+        """`thread` is a pool of one; `committed(work)` runs `work(tx)` in its own transaction."""
         self._thread = thread
         self._committed = committed
         self._waiting: deque[_Write] = deque()
@@ -44,9 +45,7 @@ class GroupCommit:
         return mine.result
 
     def _turn(self, mine: _Write) -> None:
-        while (
-            not mine.done
-        ):  # somebody before may have taken it along; and who came before comes first
+        while not mine.done:  # an earlier write may have committed it too
             self._next()
 
     def _next(self) -> None:
@@ -67,7 +66,7 @@ class GroupCommit:
     def _try(self, group: list[_Write]) -> None:
         try:
             self._committed(lambda tx: self._run(tx, *group))
-        except Exception:  # whose it is shows when each has its turn
+        except Exception:  # each write shows its own error when it runs alone
             return
         for write in group:
             write.done = True

@@ -1,4 +1,4 @@
-"""Postgres: a pool of connections in worker threads. Any number of servers and workers may share one schema."""
+"""Postgres: a connection pool in threads. Servers and workers may share one schema."""
 
 import random
 import re
@@ -25,14 +25,12 @@ T = TypeVar("T")
 CONNECTIONS = 8
 ATTEMPTS = 6
 CONNECT_SECONDS = 10
-FEW = 4  # rows that are sent sooner one by one than copied
-COUNTED_FROM, COUNTED_EVERY = (
-    500,
-    4,
-)  # rows copied into a table, and how many times as many until the next time
+FEW = 4  # rows that are faster to send one by one than to copy
+# Rows copied into a table before it is analyzed, and the factor until the next time.
+ANALYZE_FROM, ANALYZE_FACTOR = 500, 4
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
-# Columns that rows are copied into, where they are no text.
+# Types of columns for COPY, where they are not text.
 _TYPES = {
     "section_id": "int8",
     "position": "int4",
@@ -52,8 +50,9 @@ _TYPES = {
     "run_after": "int8",
 }
 
-# A rival came between a check and the write that relied on it; run again, the check itself tells the caller.
-_RIVALS = (
+# Somebody else wrote between a check and the write that relied on it. On the next run, the
+# check itself tells the caller.
+_CONFLICTS = (
     errors.SerializationFailure,
     errors.DeadlockDetected,
     errors.UniqueViolation,
@@ -126,7 +125,7 @@ class PostgresTx:
 
 @lru_cache(maxsize=512)
 def _statement(text: str) -> str:
-    """Lists are arrays here: one prepared statement whatever their length."""
+    """Translate a statement. Lists become arrays: one prepared statement for any length."""
     return percent_style(
         re.sub(r"\bIN (:[a-z_]+)", r"= ANY(\1)", text).replace("lowered(", "lower(")
     )
@@ -152,7 +151,7 @@ class PostgresDatabase:
         )
         self._search_path = sql.Composed([])
         self._copied: Counter[str] = Counter()
-        self._counted_at: dict[str, int] = {}
+        self._analyze_at: dict[str, int] = {}
 
     async def open(self) -> None:
         await self._threads.run(self._open)
@@ -160,21 +159,21 @@ class PostgresDatabase:
     async def read(
         self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
     ) -> T:
-        return await self._threads.run(lambda: self._persist(True, work, args, kwargs))
+        return await self._threads.run(lambda: self._with_retries(True, work, args, kwargs))
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await self._threads.run(lambda: self._persist(False, work, args, kwargs))
+        return await self._threads.run(lambda: self._with_retries(False, work, args, kwargs))
 
     async def close(self) -> None:
         self._threads.close()
         self._pool.close()
 
-    def _persist(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
-        """Once more after a rival's write, and after a connection that was lost before anything was committed."""
+    def _with_retries(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
+        """Retry after a conflicting write, and after a connection lost before the commit."""
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._once(read_only, work, args, kwargs)
-            except _RIVALS:
+            except _CONFLICTS:
                 if attempt == ATTEMPTS:
                     raise
                 time.sleep(random.uniform(0, 0.02 * attempt))
@@ -187,7 +186,7 @@ class PostgresDatabase:
     def _once(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         connection = self._connection()
         try:
-            # Readers see one snapshot; writers see what was committed by the time they hold a row's lock.
+            # Readers see one snapshot; writers see all that is committed when they lock a row.
             connection.read_only = read_only
             connection.isolation_level = (
                 psycopg.IsolationLevel.REPEATABLE_READ
@@ -197,7 +196,7 @@ class PostgresDatabase:
             tx = PostgresTx(connection)
             try:
                 result = work(tx, *args, **kwargs)
-            except _RIVALS:
+            except _CONFLICTS:
                 raise
             except _LOST as error:
                 if connection.broken or connection.closed:
@@ -208,7 +207,7 @@ class PostgresDatabase:
             except _LOST as error:
                 _explain(error)
             if tx.copied:
-                self._have_counted(connection, tx.copied)
+                self._analyze_grown(connection, tx.copied)
             return result
         except errors.ReadOnlySqlTransaction as error:
             raise StorageFailed(
@@ -219,16 +218,19 @@ class PostgresDatabase:
                 connection.rollback()
             self._pool.putconn(connection)
 
-    def _have_counted(self, connection: Connection[DictRow], copied: Counter[str]) -> None:
-        """The server counts its rows within a minute or so. Until then it takes a new table for a small one and reads all of it
-        for each lot of an import: of 6,000 notes, in five times the time. Nobody waits for whoever vacuums or indexes a table."""
+    def _analyze_grown(self, connection: Connection[DictRow], copied: Counter[str]) -> None:
+        """Analyze tables that have grown by COPY.
+
+        The server does so within a minute; until then it takes a new table for a small one, and an
+        import of 6,000 notes takes five times as long. Tables that others lock are skipped.
+        """
         self._copied.update(copied)
         grown = [
             table
             for table in copied
-            if self._copied[table] >= self._counted_at.get(table, COUNTED_FROM)
+            if self._copied[table] >= self._analyze_at.get(table, ANALYZE_FROM)
         ]
-        self._counted_at |= {table: COUNTED_EVERY * self._copied[table] for table in grown}
+        self._analyze_at |= {table: ANALYZE_FACTOR * self._copied[table] for table in grown}
         if grown:
             with suppress(psycopg.Error):  # what was written is written
                 connection.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(sorted(grown))}")
@@ -292,8 +294,8 @@ def _explain(error: psycopg.Error) -> NoReturn:
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
         raise StorageFailed("The Postgres server gave up waiting; try again.") from error
     raise StorageFailed(
-        "The connection to the Postgres server was lost; whether the last write was kept is not known. "
-        "Look before you repeat it."
+        "The connection to the Postgres server was lost; it is not known whether the last write "
+        "was stored. Check before you repeat it."
     ) from error
 
 
@@ -307,7 +309,7 @@ def _require_server(connection: Connection[DictRow]) -> None:
 
 
 def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Composed:
-    """Schema and tables, as one transaction behind a lock. Answers with the statement that makes them visible."""
+    """Create schema and tables under a lock; return the statement that sets the search path."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
     if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone():
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
@@ -321,7 +323,7 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
 
 
 def _vector_schema(connection: Connection[DictRow]) -> str:
-    """Where pgvector lives; it is created when it is missing."""
+    """Return the schema of pgvector, which is created if it is missing."""
     find = """SELECT n.nspname, e.extversion
               FROM pg_extension AS e
               JOIN pg_namespace AS n ON n.oid = e.extnamespace

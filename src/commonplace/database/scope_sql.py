@@ -1,4 +1,4 @@
-"""SQL conditions for items: the scope that every read keeps to, and the filters a caller asks for."""
+"""SQL conditions for items: the scope that limits every read, and the filters of callers."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from commonplace.model import ItemFilter, Scope
 
 
 def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
-    """The condition on `items AS i` (or another name for it) for what this scope sees, with its values."""
+    """Return the condition on `items AS i` (or another alias) for a scope, and its values."""
     sql = f"{items}.library_id = :library_id"
     values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.kb_only:
@@ -20,21 +20,22 @@ def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
 
 
 def in_scope_folders(library_id: str, item_id: str) -> str:
-    """The condition for an item that lies in the scope's folders: all there is to a scope of folders."""
+    """Return the condition for an item in one of the scope's folders."""
     return (
-        f"""EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id}
-            AND fi.item_id = {item_id}"""
-        " AND fi.folder_id IN :scope_folders)"
+        f"EXISTS (SELECT 1 FROM folder_items AS fi WHERE fi.library_id = {library_id}"
+        f" AND fi.item_id = {item_id} AND fi.folder_id IN :scope_folders)"
     )
 
 
 def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str, Any]]:
-    """The condition on `items AS i` for what the filter asks for, with its values; TRUE when it asks for nothing. It goes with
-    that of `visible`, which says which library. `probed`: each item is asked for its project or epic, which is better where so
-    many are joined to it that the first ones in some order soon fill a page."""
+    """Return the condition on `items AS i` for a filter, and its values; TRUE for an empty one.
+
+    It is used with that of `visible`, which names the library. `probed` asks each item for its
+    project or epic, which is faster if so many belong to it that a page fills soon.
+    """
     joined = _PROBED if probed else _JOINED
     conditions: dict[str, tuple[bool, Any]] = {
-        # A list that is made once: asked of each item in turn, it took forty times as long on SQLite.
+        # A subquery that runs once: correlated, it took forty times as long on SQLite.
         """i.id IN (SELECT w.item_id FROM folder_items AS w WHERE w.library_id = :library_id
            AND w.folder_id = :w_folder)""": (where.folder_id is not None, where.folder_id),
         "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
@@ -81,7 +82,7 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
 
 
 _PARAMETER = re.compile(r":(w_[a-z_]+)")
-# From the few that are joined to it, not from all items that might be.
+# Starts from the few items that belong to it, not from all.
 _JOINED = """i.id IN (SELECT r.from_id FROM relations AS r WHERE r.library_id = :library_id
              AND r.to_id = :{name} AND r.kind = '{kind}')"""
 _PROBED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = :library_id
@@ -89,19 +90,23 @@ _PROBED = """EXISTS (SELECT 1 FROM relations AS r WHERE r.library_id = :library_
 
 
 def list_contains(column: str, name: str) -> str:
-    """Whether a list of texts has what `in_list` made of one. Every element is looked for from the comma before it: a quote
-    within a text has none that is not escaped."""
+    """Return the condition for a JSON list of texts that has the `list_element` named `name`.
+
+    Elements are matched from the comma before them: no text has an unescaped quote after one.
+    """
     return f"""instr(replace({column}, '["', ', "'), :{name}) > 0"""
 
 
 def list_element(value: str | None) -> str:
-    """As an element of a list of texts is written in JSON."""
+    """Encode a text as an element of a JSON list."""
     return ", " + as_json(value)
 
 
 def text_contains(name: str, text: str | None, *columns: str) -> str:
-    """Whether one of these has what `like` made of the text. SQLite's own `lower` knows no letters but English ones; ours does,
-    and takes longer."""
+    """Return the condition for a column that contains the `like_pattern` named `name`.
+
+    SQLite's `lower` knows only English letters; our `lowered` knows all, and is slower.
+    """
     lower = "lowered" if text and not text.isascii() else "lower"
     return (
         "(" + " OR ".join(f"{lower}({column}) LIKE :{name} ESCAPE '!'" for column in columns) + ")"

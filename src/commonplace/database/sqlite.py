@@ -1,8 +1,8 @@
 """SQLite: one writer thread, several readers, WAL. Other processes may use the same file.
 
-The engine is the one that `apsw` brings along, never the system's: versions before 3.51.3 can lose committed pages when one
-connection commits while another resets the WAL. Nothing else in a process may open the same file with another SQLite library:
-closing it there would drop the locks that are held here.
+The engine comes with `apsw`, never from the system: versions before 3.51.3 can lose committed
+pages when one connection commits while another resets the WAL. Nothing else in a process may open
+the file with another SQLite library: closing it there would drop the locks held here.
 """
 
 import re
@@ -25,24 +25,23 @@ from commonplace.errors import ConfigurationError, Damaged, StorageFailed
 from commonplace.thread_pool import ThreadPool
 
 T = TypeVar("T")
-READERS = 2  # more would only take turns: half of a search needs the interpreter, and four made it dearer by a tenth
+READERS = 2  # half of a search needs the interpreter: with four, each cost a tenth more
 READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 BUSY_SECONDS = 60
-OLDEST_ENGINE = (
-    3,
-    51,
-    3,
-)  # the first without the WAL-reset bug: https://sqlite.org/wal.html#walresetbug
+OLDEST_ENGINE = (3, 51, 3)  # without the bug of https://sqlite.org/wal.html#walresetbug
 STATEMENTS = 256  # prepared statements, and column names, kept per connection
-RECALLED = 10_000  # answers kept while nothing is written
-FILES = ("", "-wal", "-shm")  # the database and what lies beside it while it is open
-MARKER = "commonplace.created"  # lies in the data folder once there is a library: an empty or missing database is damage then
-_MARKER_TEXT = """A library was created in this folder. While this file is here, Commonplace does not start with a database
-that is missing or empty. Restore a backup with `commonplace restore FILE`, or delete this file to start a new library.
+RECALLED = 10_000  # results cached while nothing is written
+FILES = ("", "-wal", "-shm")  # the database, and the files beside it while it is open
+# In the data folder once there is a library: from then on, an empty or missing database is damage.
+MARKER = "commonplace.created"
+_MARKER_TEXT = """A library was created in this folder. While this file is here, Commonplace does
+not start with a database that is missing or empty. Restore a backup with
+`commonplace restore FILE`, or delete this file to start a new library.
 """
 _DAMAGED = (
-    "The database file is damaged or not a Commonplace database. Stop all servers and restore a backup with "
-    "`commonplace restore FILE --force`, which keeps the damaged file beside the new one."
+    "The database file is damaged or not a Commonplace database. Stop all servers and restore "
+    "a backup with `commonplace restore FILE --force`, which keeps the damaged file beside the "
+    "new one."
 )
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER = 32  # bytes
@@ -50,7 +49,7 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 class ReadCache:
-    """Answers of one connection that nobody else's commit has made old."""
+    """Cached results of one connection, dropped when another connection commits."""
 
     def __init__(self) -> None:
         self._version, self._answers = -1, dict[Any, Any]()
@@ -63,7 +62,7 @@ class ReadCache:
 
 
 class SqliteConnection(apsw.Connection):
-    """A connection that knows the column names of the statements it has run: asking for them costs as much as a row."""
+    """A connection that caches column names, which cost as much to ask for as a row."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), statementcachesize=STATEMENTS)
@@ -134,7 +133,7 @@ class SqliteTx:
         return result
 
     def _execute(self, sql: str, values: dict[str, Any]) -> apsw.Cursor:
-        """Lists travel as JSON: one prepared statement whatever their length."""
+        """Run a statement. Lists become JSON: one prepared statement for any length."""
         lists = {
             name: orjson.dumps(list(value)).decode()
             for name, value in values.items()
@@ -205,11 +204,11 @@ class SqliteDatabase:
         if connection is None:
             connection = SqliteConnection(self._path)
             connection.set_busy_timeout(BUSY_SECONDS * 1000)
-            # A plan does not depend on the values: else statements are compiled anew for other values, at twice the cost.
+            # Plans do not depend on values: else SQLite recompiles statements, at twice the cost.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             _switch_to_wal(connection)
             # FULL: an acknowledged write survives a power cut, not only a crash of the process.
-            # No memory-mapped I/O: a disk error would end the process, and a stray write would reach the file.
+            # No memory-mapped I/O: a disk error would end the process.
             connection.execute(
                 "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
                 "PRAGMA cache_size=-4096; PRAGMA mmap_size=0"
@@ -231,9 +230,8 @@ class SqliteDatabase:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_damage(self._path, marker)
         if not self._path.exists():
-            self._path.touch(
-                0o600
-            )  # what SQLite keeps beside the file is as open to others as the file is when it is begun
+            # SQLite gives the files beside it the same permissions.
+            self._path.touch(0o600)
         self._within(WRITE, migrate, (), {})
         self._path.chmod(0o600)
         if not marker.exists():
@@ -246,7 +244,7 @@ def _lowered(*texts: Any) -> Any:
 
 
 def _switch_to_wal(connection: apsw.Connection) -> None:
-    """Changing the journal mode does not wait for other processes as everything else does, so it is tried again."""
+    """Switch the journal mode, with retries: SQLite does not wait for other processes here."""
     deadline = time.monotonic() + BUSY_SECONDS
     while connection.execute("PRAGMA journal_mode").get != "wal":
         try:
@@ -261,18 +259,20 @@ def _refuse_old_engine() -> None:
     version = apsw.sqlite_lib_version()
     if tuple(map(int, version.split("."))) < OLDEST_ENGINE:
         raise ConfigurationError(
-            f"SQLite {version} can lose committed data; {'.'.join(map(str, OLDEST_ENGINE))} or newer is needed. "
-            "Install a current `apsw` from its wheel, which brings one along."
+            f"SQLite {version} can lose committed data; "
+            f"{'.'.join(map(str, OLDEST_ENGINE))} or newer is needed. "
+            "Install a current `apsw` from its wheel, which includes SQLite."
         )
 
 
 def _refuse_damage(path: Path, marker: Path) -> None:
-    """Refuse what SQLite would take for a new database, or for a log without a single commit."""
+    """Refuse damage that SQLite would take for a new database or an empty log."""
     size = path.stat().st_size if path.exists() else -1
     if size <= 0 and marker.exists():
         raise Damaged(
-            f"The database {path} is {'missing' if size < 0 else 'empty'}, but there was a library in this folder. "
-            f"Restore a backup with `commonplace restore FILE`, or delete {marker} to start a new library.",
+            f"The database {path} is {'missing' if size < 0 else 'empty'}, "
+            "but there was a library in this folder. Restore a backup with "
+            f"`commonplace restore FILE`, or delete {marker} to start a new library.",
             missing=True,
         )
     log = path.with_name(f"{path.name}-wal")
@@ -280,13 +280,14 @@ def _refuse_damage(path: Path, marker: Path) -> None:
         with log.open("rb") as file:
             if int.from_bytes(file.read(4)) not in _WAL_MAGIC:
                 raise Damaged(
-                    f"The write-ahead log {log} is damaged. Restore a backup with `commonplace restore FILE --force`, "
-                    "or delete that file to lose only the latest changes."
+                    f"The write-ahead log {log} is damaged. Restore a backup with "
+                    "`commonplace restore FILE --force`, or delete that file to lose only the "
+                    "latest changes."
                 )
 
 
 def set_aside(path: Path) -> None:
-    """Rename a damaged database, and what lies beside it, out of the way of another one."""
+    """Rename a damaged database and the files beside it, to make room for another."""
     for end in FILES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + end).replace(
@@ -295,7 +296,7 @@ def set_aside(path: Path) -> None:
 
 
 def check(tx: SqliteTx) -> None:
-    """Refuse a database whose pages do not hang together."""
+    """Raise Damaged if pages of the database are corrupt."""
     found = tx.tuples("PRAGMA quick_check(1)")
     if found != [("ok",)]:
         raise Damaged(_DAMAGED)

@@ -1,7 +1,7 @@
-"""The thin layer under the store: units of work in threads, SQL as text with :named values.
+"""The layer below the store: units of work in threads, SQL as text with :named values.
 
-Both engines run plain synchronous functions in worker threads: one hop per unit of work, and the same
-statements serve both. A list as a value is an SQL list, so `id IN :ids` reads as it should.
+Both engines run synchronous functions in threads, one hop per unit of work, and run the same
+statements. A list as a value is an SQL list: `id IN :ids`.
 """
 
 import re
@@ -26,11 +26,11 @@ class Tx(Protocol):
     def all(self, sql: str, /, **values: Any) -> list[Any]: ...
 
     def batches(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
-        """The same rows, never more than `size` of them in memory."""
+        """Yield the rows, at most `size` at a time."""
         ...
 
     def tuples(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        """The same rows without the names of their columns, which take longer than the rows where there are very many."""
+        """Return rows without column names, which is faster for many."""
         ...
 
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
@@ -40,17 +40,20 @@ class Tx(Protocol):
         ...
 
     def run(self, sql: str, /, **values: Any) -> int:
-        """How many rows it touched."""
+        """Return the number of rows changed."""
         ...
 
     def many(self, sql: str, rows: Iterable[Values]) -> None: ...
 
     def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Rows that are new, by their columns: the cheapest way there is for many."""
+        """Insert new rows, the fastest way for many."""
         ...
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        """`work(tx, *args)`, or what it answered before where not one row was written since. `work` is a function of a module."""
+        """Return `work(tx, *args)`, cached for as long as no row is written by any process.
+
+        `work` is a function of a module.
+        """
         ...
 
 
@@ -70,7 +73,7 @@ class Database(Protocol):
         ...
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        """Run `work(tx, ...)` and commit, or leave nothing behind. `work` may be run again after a deadlock."""
+        """Run `work(tx, ...)` and commit, or change nothing. It may run again after a deadlock."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The nouns: frozen values that travel between faces, core and adapters."""
+"""Frozen values that travel between interfaces, core, store and adapters."""
 
 from commonplace.model.accounts import *
 from commonplace.model.disks import *

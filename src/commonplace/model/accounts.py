@@ -1,4 +1,4 @@
-"""How people come in by the web."""
+"""Passkeys and browser sessions."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +19,7 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class WebSession:
-    """A browser that somebody signed in with."""
+    """A signed-in browser."""
 
     digest: str  # of the secret in its cookie
     person_id: str
@@ -31,5 +31,5 @@ class WebSession:
 
     @property
     def id(self) -> str:
-        """What a page may show of it."""
+        """The part of the digest that pages may show."""
         return self.digest[:16]

@@ -1,4 +1,4 @@
-"""Items as disks: what their owner reads, what others may read, and who saved what."""
+"""Disks: items as their owner reads them, and as others may read them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +30,7 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutlinedSection:
-    """A section for others: what it is about. There is no field that its text could be put into."""
+    """A section for others. It has no field for the text."""
 
     index: int  # from 1
     word_count: int
@@ -40,7 +40,7 @@ class OutlinedSection:
 
 @dataclass(frozen=True, slots=True)
 class DiskSummary:
-    """What everybody who sees a disk is told of it. There is no field for the source's text."""
+    """The fields that everybody who sees a disk may read. None is for the source's text."""
 
     title: str
     summary: str
@@ -53,7 +53,7 @@ class DiskSummary:
 
 @dataclass(frozen=True, slots=True)
 class RedactedDisk(DiskSummary):
-    """A disk for others, and for its owner while it is published. There is no field for the source's text here either."""
+    """A disk for others, and for its owner while it is published. Has no field for the text."""
 
     sections: tuple[OutlinedSection, ...] = ()
 
@@ -84,7 +84,7 @@ class OpenDisk(DiskSummary):
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published item by what was derived of it. `stale`: the item has changed since; derive it again before showing it."""
+    """A published item. `stale`: the item has changed, and the view must be derived again."""
 
     library_id: str
     item_id: str
@@ -95,7 +95,7 @@ class Published:
     audience: Audience
     view: RedactedDisk
     stale: bool
-    change: int  # of the item, counted; what a newly derived view answers to
+    change: int  # counts the item's changes; a derived view belongs to one
     created_at: datetime
     published_at: datetime
     own_summary: str = ""  # the owner's own words for others
@@ -104,7 +104,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class DiskFilter:
-    """Which disks; what is not named does not matter."""
+    """A filter on disks; fields that are not set do not matter."""
 
     category: str | None = None
     tag: str | None = None

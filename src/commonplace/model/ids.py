@@ -1,4 +1,4 @@
-"""What all nouns need: names, and the time."""
+"""Ids, the time, Unicode normalization and digests."""
 
 import hashlib
 import re
@@ -27,13 +27,13 @@ def now() -> datetime:
 
 
 def new_id() -> str:
-    """A UUID of version 7: it begins with the time, so that what is added together lies together in every index."""
+    """Return a UUID of version 7: it starts with the time, so that new rows are neighbours."""
     drawn = time.time_ns() // 1_000_000 << 80 | secrets.randbits(80)
     return str(uuid.UUID(int=drawn & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62))
 
 
 def new_shared_id() -> str:
-    """A UUID of version 4, for what several libraries may share: it must not tell one of them when another had it first."""
+    """Return a UUID of version 4, for values that libraries share: it tells no time."""
     return str(uuid.uuid4())
 
 
@@ -41,7 +41,7 @@ _PUBLIC_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 def new_public_id() -> str:
-    """Twelve characters without look-alikes and without `_`, so that `<type>_<public_id>` splits one way only."""
+    """Return twelve characters without look-alikes, and without the `_` of entity ids."""
     number, letters = secrets.randbits(128), ""  # so many that each letter is as likely as any
     for _ in range(12):
         number, letter = divmod(number, len(_PUBLIC_ALPHABET))
@@ -50,7 +50,7 @@ def new_public_id() -> str:
 
 
 def normalize(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
-    """Normalize Unicode in linear time: cuts long runs of marks, which Python sorts by insertion."""
+    """Normalize Unicode in linear time: cuts long runs of marks, which Python sorts slowly."""
     beyond_latin = len(text) - len(text.encode("latin-1", "ignore"))
     if beyond_latin > _MOST_MARKS and _MARKS_PERHAPS.search(text):
         kept, run = [], 0

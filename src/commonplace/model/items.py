@@ -1,4 +1,4 @@
-"""What is kept, and what is still to be done for it."""
+"""Items, their contents and sections, and the jobs for them."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -55,27 +55,27 @@ class Folder:
 
 
 def folder_name(name: str) -> str:
-    """As people see it: names that look the same are the same."""
+    """Normalize a folder's name for display."""
     return normalize("NFC", " ".join(name.split()))
 
 
 def folder_key(name: str) -> str:
-    """What names of folders are compared by."""
+    """Return the key that folder names are compared by."""
     return folder_name(name).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class FolderImpact:
-    """What goes, or stays, with a folder that is deleted."""
+    """The effects of deleting a folder."""
 
     items: int
-    alone: int  # of these, what lies in no other folder
-    tokens: int  # that see this folder and nothing else: they are revoked with it
+    alone: int  # of these, items in no other folder
+    tokens: int  # that see only this folder, and are revoked with it
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A passage as the core cuts it; the store adds the row's number."""
+    """A passage of a text; the store adds its number."""
 
     position: int
     text: str
@@ -89,19 +89,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source said. `key` makes the same source one content: a canonical URL, or a hash within a library.
-    `redirected` are keys that lead to it as well: addresses that redirected to this one when they were read."""
+    """The text of a source.
+
+    `key` identifies the source: a canonical URL, or a hash within a library. `redirected` are
+    other keys that lead to it: addresses that redirected to this one when they were read.
+    """
 
     id: str
     key: str
     text: str
     url: str | None = None
-    segments: tuple[
-        Json, ...
-    ] = ()  # {"at": character, "locator": {...}}: where its parts were in the source
-    about: Json = field(
-        default_factory=dict
-    )  # what the source says of itself: title, author, published_at, language
+    segments: tuple[Json, ...] = ()  # {"at": character, "locator": {...}}: places in the source
+    about: Json = field(default_factory=dict)  # title, author, published_at, language
     hash: str = ""  # of the text
     redirected: tuple[str, ...] = ()  # written, not read back
 
@@ -116,7 +115,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What an item said before its text was replaced."""
+    """An earlier text of an item."""
 
     item_id: str
     revision: int  # that the item had then
@@ -156,9 +155,7 @@ class Item:
     languages: tuple[str, ...] = ()
     technologies: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
-    annotates: str | None = (
-        None  # the item in whose margin this one is a note; set by annotating alone
-    )
+    annotates: str | None = None  # the item that this one is a note on
     origin: str = Origin.YOU
     folders: tuple[str, ...] = ()  # within the reader's scope
     ingest_status: str | None = None  # queued or failed while its source is unread
@@ -166,7 +163,7 @@ class Item:
 
     @property
     def state(self) -> Literal["queued", "ready", "transcribing", "failed"]:
-        """How far its source has been read."""
+        """The status of reading its source."""
         if self.ingest_status is not None:
             return "failed" if self.ingest_status == "failed" else "queued"
         if self.transcription_status in (None, "done"):
@@ -175,7 +172,10 @@ class Item:
 
     @property
     def truncated(self) -> bool:
-        """Whether its source has more text than is kept. Metadata of texts is anybody's; that of sources says what was read."""
+        """Whether its source has more text than is stored.
+
+        Only sources say so: the metadata of texts is free.
+        """
         return self.kind != "text" and self.metadata.get("truncated") is True
 
     @property
@@ -201,7 +201,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that somebody said they would send."""
+    """A file that a caller has announced."""
 
     id: str
     library_id: str
@@ -211,21 +211,19 @@ class Upload:
     size: int
     expires_at: datetime
     created_at: datetime = field(default_factory=now)
-    item_id: str | None = None  # what came of it
-    on_arrival: Json | None = (
-        None  # queue it when its last byte arrives, in `folder`; None: it waits for finalize
-    )
-    answer: Json | None = None  # what finalize answered first
+    item_id: str | None = None  # the item made of it
+    on_arrival: Json | None = None  # queue it on its last byte, in `folder`; None: on finalize
+    answer: Json | None = None  # the first answer of finalize
 
     @property
     def key(self) -> str:
-        """Where its bytes are among the blobs."""
+        """The key of its bytes in the blob store."""
         return f"uploads/{self.library_id}/{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A feed that somebody follows; its entries are added with the rights of who subscribed."""
+    """A feed subscription; entries are added with the rights of the subscriber."""
 
     id: str
     library_id: str
@@ -234,12 +232,12 @@ class Subscription:
     person_id: str
     token_id: str | None = None
     folder_id: str | None = None
-    newest: int = 10  # entries that the first visit takes
+    newest: int = 10  # entries that the first poll adds
     created_at: datetime = field(default_factory=now)
     polled_at: datetime | None = None
     poll_at: datetime = field(default_factory=now)
-    error: str | None = None  # why the last visit brought nothing
-    validators: Json = field(default_factory=dict)  # what its last answer can be recognised by
+    error: str | None = None  # of the last poll
+    validators: Json = field(default_factory=dict)  # etag and last_modified of the last answer
 
 
 class Outcome(StrEnum):
@@ -250,7 +248,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """What becomes of an item, if it is still at this revision."""
+    """A change to an item, if it is still at this revision."""
 
     item_id: str
     changes: Json
@@ -259,7 +257,7 @@ class ItemChange:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What was made of an item's text: fields, and each section's key points."""
+    """Fields derived from an item's text, and each section's key points."""
 
     item: Item
     changes: Json
@@ -268,11 +266,11 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item that is ready to be written: its content, its passages, the jobs for what is left, `item.folders` to lie in.
+    """An item to import: its content, sections, open jobs, and folders (`item.folders`).
 
-    An entry whose id is known brings that item up to date. `once`: what is there with the same content, type and title
-    counts as this one, as it does when things are added one by one; unless it came from another path, or, if this one is
-    `dated` by its source, has another date.
+    An entry with a known id updates that item. With `once`, an item with the same content, type
+    and title counts as this one, unless it has another path or, if this one is `dated` by its
+    source, another date.
     """
 
     item: Item
@@ -293,7 +291,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ItemFilter:
-    """Which of the items that a scope sees; what is not named does not matter."""
+    """A filter on the items of a scope; fields that are not set do not matter."""
 
     folder_id: str | None = None
     in_kb: bool | None = None
@@ -304,12 +302,12 @@ class ItemFilter:
     statuses: tuple[str, ...] = ()
     not_statuses: tuple[str, ...] = ()
     category: str | None = None
-    notes: bool | None = None  # only notes in margins, or none of them
+    notes: bool | None = None  # only notes on items, or none
     tag: str | None = None
     language: str | None = None
     assignee: str | None = None
     priority: str | None = None
-    project_id: str | None = None  # what belongs to it
+    project_id: str | None = None  # its items
     epic_id: str | None = None
     visibility: str | None = None
     since: datetime | None = None
@@ -321,7 +319,7 @@ EVERYTHING = ItemFilter()
 
 @dataclass(frozen=True, slots=True)
 class ItemRef:
-    """An item's name in one of its three spellings, parsed once at the edge."""
+    """A reference to an item: its id, public id, or entity id."""
 
     id: str | None = None
     public_id: str | None = None
@@ -338,10 +336,10 @@ class ItemRef:
 
 @dataclass(frozen=True, slots=True)
 class FullItem:
-    """An item with all that is read of it, as it was at one moment."""
+    """An item with its text, sections and folders, from one snapshot."""
 
     item: Item
     text: str
     sections: tuple[Section, ...]
-    folders: tuple[Folder, ...]  # as far as the reader sees them; not counted
+    folders: tuple[Folder, ...]  # in the reader's scope; not counted
     transcription: Job | None = None  # while it is not done

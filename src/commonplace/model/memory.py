@@ -1,4 +1,4 @@
-"""What notes may teach: proposals out of a text, and those that wait for somebody to say yes or no."""
+"""Memories that notes suggest: proposals, and candidates that wait for a decision."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +9,7 @@ from commonplace.model.ids import now
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A stretch of the notes, word for word: `text` is what lies between the two characters."""
+    """A quote of the notes: `text` is between the two characters."""
 
     start: int
     end: int
@@ -18,13 +18,13 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A memory that a text seems to hold."""
+    """A memory that a text suggests."""
 
     kind: str  # an entity type
     title: str
     content: str
     confidence: float  # 0..1
-    reason: str  # what in the text speaks for it
+    reason: str  # the evidence in the text
     quotes: tuple[Quote, ...]
 
 
@@ -40,11 +40,11 @@ class Candidate:
 
     id: str
     library_id: str
-    source_id: str  # the item that holds the notes; the candidate goes when it goes
+    source_id: str  # the item with the notes; it is deleted with that
     owner: str  # who queued it: a token's id, else the person's
     proposal: Proposal
     project_id: str | None = None
     state: CandidateState = CandidateState.PENDING
-    item_id: str | None = None  # what it became; the candidate goes when it goes
+    item_id: str | None = None  # the memory it became; it is deleted with that
     created_at: datetime = field(default_factory=now)
     decided_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Who asks, and what they may see."""
+"""People, tokens, callers, and the scope of what they may see."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +14,7 @@ class Capability(StrEnum):
 
 
 class Role(StrEnum):
-    """What a member of a library may do: viewers read, members write, admins and owners also say who belongs to it."""
+    """Viewers read, members also write, admins and owners also manage members."""
 
     OWNER = "owner"
     ADMIN = "admin"
@@ -32,7 +32,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a caller may see. Every query takes one; there is no other way to read items."""
+    """The items that a caller may see. Every query of items takes one."""
 
     library_id: str
     folders: frozenset[str] | None = None  # None: the whole library
@@ -41,7 +41,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a token, a JWT, or a person at the command line (no token, no limits)."""
+    """The caller: a token, a JWT, or a person at the command line (no token, no limits)."""
 
     library_id: str
     person_id: str
@@ -50,12 +50,12 @@ class Caller:
     folders: frozenset[str] | None = None
     kb_only: bool = False
     token_id: str | None = None
-    limit_key: str | None = None  # what allowances are counted by; None: not counted
+    limit_key: str | None = None  # the key of rate limits; None: no limits
     role: Role = Role.MEMBER  # of the person, in this library
-    agent: bool = False  # a program with a token, or over MCP; otherwise a person at the web app or the command line
+    agent: bool = False  # a program with a token or over MCP; else a person
 
     def origin(self, kind: str) -> Origin:
-        """Where an item of this kind comes from when this caller adds it."""
+        """Return the origin of an item of this kind that the caller adds."""
         return {"url": Origin.WEB, "file": Origin.UPLOAD}.get(kind) or (
             Origin.AGENT if self.agent else Origin.YOU
         )
@@ -66,7 +66,7 @@ class Caller:
 
     @property
     def queue(self) -> str:
-        """Whose turn it takes where callers wait for the same thing."""
+        """The key by which waiting callers take turns."""
         return self.limit_key or f"person:{self.person_id}"
 
     @property
@@ -75,7 +75,7 @@ class Caller:
 
     @property
     def single_folder(self) -> str | None:
-        """The folder that new items are filed in, when there is exactly one it can be."""
+        """The folder of new items, if the caller sees exactly one."""
         return (
             next(iter(self.folders))
             if self.folders is not None and len(self.folders) == 1
@@ -104,9 +104,8 @@ class Token:
     expires_at: datetime | None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    role: Role | None = field(
-        default=None, compare=False
-    )  # its person's, as of now; None: not a member (any more)
+    # Its person's, as of now; None: not a member.
+    role: Role | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """A library, as one of its members sees it in a list of theirs."""
+    """A library in the list of one of its members."""
 
     library_id: str
     name: str
@@ -129,7 +128,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """Into a library, for whoever holds its secret; with an address, only for the person who has that."""
+    """An invitation to a library for the holder of its secret, or only for one email."""
 
     id: str
     library_id: str

@@ -1,4 +1,4 @@
-"""How items are joined, and what was said word for word."""
+"""Relations between items, and captures."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -70,7 +70,7 @@ class Neighbourhood:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """An item, all that it depends on, and what of that was asked for."""
+    """An item with all its dependencies, and those that match the filter."""
 
     center: Item
     items: tuple[Item, ...]  # the item itself among them
@@ -81,7 +81,7 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class TaskWeights:
-    """What an open task counts by itself, so that a store can tell which of very many are compared at all."""
+    """Points of an open task by itself, by which the store preselects from very many."""
 
     priorities: tuple[tuple[str, int], ...]
     otherwise: int  # with no or another priority
@@ -90,7 +90,7 @@ class TaskWeights:
 
 
 class Ticket(NamedTuple):
-    """The little of an open task or epic that says how important it is."""
+    """The fields of an open task or epic that it is ranked by."""
 
     id: str
     entity_type: str
@@ -104,7 +104,7 @@ class Ticket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The words as they came, which nobody can change afterwards. The item that was made of them points here."""
+    """A text as it was captured, which never changes. The item made of it points here."""
 
     id: str
     library_id: str

@@ -1,4 +1,4 @@
-"""Questions and answers."""
+"""Search queries and results."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A keyword query, engine-neutral: alternatives, any of which may match; each a phrase of one or more words."""
+    """A keyword query: phrases of one or more words, any of which may match."""
 
     phrases: tuple[tuple[str, ...], ...]
 
@@ -28,7 +28,7 @@ class Scored(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A section loaded for an answer, with what its item says about it. A tuple: every search makes a dozen."""
+    """A section with fields of its item. A tuple, because every search makes a dozen."""
 
     section_id: int
     item_id: str
@@ -61,7 +61,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A search's answer. `degraded` says in words why it is less than was asked for."""
+    """The result of a search. `degraded` says why it is incomplete."""
 
     query: str
     mode: Mode

@@ -1,4 +1,4 @@
-"""What the outside gives: files, texts, feeds, speech."""
+"""Values from outside: fetched files, extracted texts, feeds, transcripts."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -10,22 +10,20 @@ from commonplace.model.ids import Json
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What an address answered, in a file that the fetcher's `async with` removes again."""
+    """The answer of an address, in a file that the fetcher's `async with` deletes."""
 
     url: str  # where it was in the end, after redirects
     media_type: str  # lower case, without parameters; "" when the server said nothing
     charset: str | None
     path: Path
     size: int
-    validators: Json = field(
-        default_factory=dict
-    )  # what the answer can be recognised by: etag, last_modified
+    validators: Json = field(default_factory=dict)  # etag, last_modified
     unchanged: bool = False  # the server has nothing newer than what was known; the file is empty
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """From this character of the text on, it was there in the source: {"page": 3}, {"seconds": 12.5}."""
+    """The place in the source from this character on: {"page": 3}, {"seconds": 12.5}."""
 
     at: int
     locator: Json
@@ -33,7 +31,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was read out of a source: Markdown, and where its parts were."""
+    """The text of a source as Markdown, with the places of its parts."""
 
     title: str
     text: str
@@ -64,7 +62,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Soundtrack:
-    """What a video says of its sound."""
+    """Details of a video, for transcribing it."""
 
     title: str
     seconds: float = 0.0  # 0: it does not say
@@ -99,7 +97,7 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """What was made of an item's text for those who do not want to read all of it."""
+    """Summary, key points, tags and category of a text."""
 
     summary: str
     key_points: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Notes on work: who said what, and when, in the order in which it was said."""
+"""Notes on tasks, in the item's metadata, oldest first."""
 
 from commonplace.errors import Invalid
 from commonplace.model import Item, Json, now
@@ -7,7 +7,7 @@ _SAID = ("at", "author", "text")
 
 
 def with_note(item: Item, author: str, text: str) -> Json:
-    """The item's metadata with one note more."""
+    """Return the item's metadata with one more note."""
     kept = item.metadata.get("notes")
     if kept is not None and notes(item) != kept:
         raise Invalid("Its metadata keeps something else under `notes`; rename that first.")
@@ -17,7 +17,7 @@ def with_note(item: Item, author: str, text: str) -> Json:
 
 
 def notes(item: Item) -> list[Json]:
-    """Metadata is anybody's: what lies there under this name need not be notes."""
+    """Return the item's notes. Metadata is free: other values of that name are ignored."""
     kept = item.metadata.get("notes")
     return (
         [
@@ -31,7 +31,7 @@ def notes(item: Item) -> list[Json]:
 
 
 def searchable(item: Item, text: str) -> str:
-    """What an item is found by: its text, and after it what was noted."""
+    """Return the text that an item is found by: its own, and its notes."""
     found = notes(item)
     return (
         "\n\n".join([text, "## Notes", *(f"{note['author']}: {note['text']}" for note in found)])

@@ -1,4 +1,4 @@
-"""How tasks and epics go from one state to the next: the drawing of the contract, as data."""
+"""The state machines of tasks and epics, as data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,18 +15,19 @@ class Machine:
     next: Mapping[str, tuple[str, ...]]
 
     def state(self, item: Item | Ticket) -> str:
-        """What came without a state, from an import say, has not been begun."""
+        """Return the status; an item without one, from an import for example, is at the start."""
         return item.status or self.start
 
     def check(self, item: Item, to: str, *, only_from: tuple[str, ...] = ()) -> None:
-        """Invalid when the drawing has no such step; `only_from`: when the step means more than where it leads."""
+        """Raise Invalid unless the transition is allowed, and starts at one of `only_from`."""
         at = self.state(item)
         allowed = self.next.get(at, ())
         if to in allowed and (not only_from or at in only_from):
             return
         if to not in self.next:
             raise Invalid(
-                f"There is no status {to!r} for {with_article(self.entity_type)}; the statuses are: {', '.join(self.next)}.",
+                f"There is no status {to!r} for {with_article(self.entity_type)}; "
+                f"the statuses are: {', '.join(self.next)}.",
                 status=at,
                 allowed=list(allowed),
             )
@@ -49,7 +50,8 @@ class Machine:
     def require(self, item: Item) -> None:
         if item.entity_type != self.entity_type:
             raise Invalid(
-                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not {with_article(self.entity_type)}."
+                f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, "
+                f"not {with_article(self.entity_type)}."
             )
 
 
@@ -85,7 +87,7 @@ UNDERWAY = ("doing", "blocked", "review")
 
 
 def parse_statuses(named: Iterable[str]) -> tuple[str, ...]:
-    """What to keep to, each perhaps several by commas. What nothing can be in is refused: an empty answer would mislead."""
+    """Split names of statuses at commas. Invalid: there is no such status."""
     found = tuple(part.strip() for names in named for part in names.split(","))
     if any(status not in STATUSES for status in found):
         raise Invalid(
@@ -100,7 +102,7 @@ class Step:
 
     machine: Machine
     to: str
-    said: str  # of what was done, in the answer
+    said: str  # the word for it in the answer
     only_from: tuple[str, ...] = ()
 
 
@@ -118,10 +120,10 @@ STEPS = {
 
 
 def next_epic_status(epic: str, tasks: Mapping[str, int]) -> str:
-    """Where an epic is by itself, given how many of its tasks are in which state.
+    """Return the status that follows from the number of the epic's tasks in each status.
 
-    Work on any of its tasks is work on the epic. When the last task is closed, and one of them was really done, it is
-    completed; an open task that comes later opens it again. What was archived stays archived.
+    Work on a task starts the epic. It is completed when the last task is closed and one was done;
+    a later open task reopens it. An archived epic stays archived.
     """
     still_open = sum(count for state, count in tasks.items() if state not in CLOSED)
     if epic == "planning" and any(tasks.get(state) for state in UNDERWAY):
@@ -132,7 +134,7 @@ def next_epic_status(epic: str, tasks: Mapping[str, int]) -> str:
 
 
 def enter_state(item: Item, to: str, about: Json | None = None) -> dict[str, Any]:
-    """The fields of an item that enters a state: when work began and ended, and why it stands still."""
+    """Return the fields that change when an item enters a status."""
     at = now().isoformat()
     metadata = {key: value for key, value in item.metadata.items() if key != "blocked_reason"} | (
         about or {}

@@ -1,9 +1,9 @@
-"""Which items' sections changed, noted with every write, so that what processes hold in memory can catch up.
+"""The change log: which items' sections have changed, so that indexes in memory can catch up.
 
-What somebody has not seen yet begins at a mark. On SQLite writes follow each other, and the mark is their number. On
-Postgres a lower number may be committed after a higher one, so the mark is the transaction, and a snapshot tells the
-oldest one that may still be under way: what is at or behind that is looked at again. Numbers of transactions are a server's
-own: after a move to another one, those of the future are not from here.
+A reader continues from a mark. On SQLite, writes follow each other, and the mark is their number.
+On Postgres, a lower number may be committed after a higher one: the mark is a transaction, and
+all from the oldest one that may still be running are read again. Transaction numbers belong to a
+server: after a move to another one, those of the future are ignored.
 """
 
 from collections.abc import Sequence
@@ -28,21 +28,21 @@ _UNSEEN = {
                    LEFT JOIN changes AS c ON c.library_id = :library_id
                    AND c.xid >= coalesce(:mark, h.horizon) AND c.xid < h.future""",
 }
-_FORGOTTEN = """INSERT INTO forgotten (library_id, mark) SELECT library_id, max({mark})
-                FROM {gone}
-                GROUP BY library_id
-                ON CONFLICT (library_id) DO UPDATE
-                SET mark = excluded.mark"""
+_FORGOTTEN = """INSERT INTO forgotten (library_id, mark)
+                SELECT library_id, max({mark}) FROM {gone} GROUP BY library_id
+                ON CONFLICT (library_id) DO UPDATE SET mark = excluded.mark"""
 _PRUNE = {
     "sqlite": [
         _FORGOTTEN.format(mark="seq", gone="changes WHERE seq < :seq"),
         "DELETE FROM changes WHERE seq < :seq",
     ],
-    # Never what may still be looked at again: else a gap could go unseen. Of two at a time, each notes what it deletes itself.
+    # Never rows that will be read again, or a gap could go unseen.
     "postgres": [
-        """WITH gone AS (DELETE FROM changes WHERE xid < least(pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
-                      (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1)) RETURNING library_id, xid)
-                    """
+        """WITH gone AS (
+               DELETE FROM changes WHERE xid < least(
+                   pg_snapshot_xmin(pg_current_snapshot())::text::bigint,
+                   (SELECT xid FROM changes WHERE seq >= :seq ORDER BY seq LIMIT 1))
+               RETURNING library_id, xid) """
         + _FORGOTTEN.format(mark="xid", gone="gone")
     ],
 }
@@ -50,17 +50,15 @@ _PRUNE = {
 
 @dataclass(frozen=True, slots=True)
 class ChangeBatch:
-    horizon: int  # where to begin the next time
+    horizon: int  # where to continue
     items: dict[int, str]  # by the change's number
-    again: frozenset[int]  # those of them that the next time will bring once more
-    complete: bool  # False: too far behind, changes were forgotten meanwhile
-    behind: (
-        bool  # the transaction is older than the mark, and may not see all that was seen by then
-    )
+    again: frozenset[int]  # those that the next read will return again
+    complete: bool  # False: changes after the mark were pruned
+    behind: bool  # the transaction is older than the mark, and may not see all before it
 
 
 def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
-    """(library, item) of each."""
+    """Record (library id, item id) pairs."""
     *others, (library_id, item_id) = items
     tx.insert("changes", "library_id, item_id", others)
     seq = tx.all(
@@ -74,7 +72,7 @@ def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
 
 
 def since(tx: Tx, library_id: str, mark: int | None) -> ChangeBatch:
-    """What changed at or behind the mark, or so much of it; with None only where to begin, and what will be there once more."""
+    """Return the changes from the mark on; with None, only where to continue."""
     found = tx.all(_UNSEEN[tx.engine], library_id=library_id, mark=mark)
     horizon, forgotten = max(found[0]["horizon"], mark or 0), found[0]["forgotten"]
     seen = [row for row in found if row["seq"] is not None]

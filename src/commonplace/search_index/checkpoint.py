@@ -1,9 +1,10 @@
-"""What a shelf holds, kept in a file, so that a process that starts need not read a library row by row.
+"""Checkpoints: index files, so that a process need not read a library row by row at its start.
 
-The rows are the truth, and a file can always be thrown away. It is true to the rows as they were at its mark in `changes`;
-what came since is followed as always. The database itself says which files are its own: a row that is written after the file,
-so that whatever has the row has all that the file knows of. An older copy of the database, another one in its place or
-another server has no such row. A file is written beside its name, flushed, and checked by sums when it is read.
+The rows are the truth, and a file can be deleted at any time. It matches the rows at its mark in
+the change log; later changes are read as always. The database names its files in a row that is
+written after the file, so whatever has the row has all that is in the file. An older copy of the
+database, another one in its place, or another server has no such row. Files are written under a
+temporary name, flushed, and verified by checksums.
 """
 
 import json
@@ -25,8 +26,8 @@ from commonplace.database.transaction import Tx
 from commonplace.model import new_id
 from commonplace.search_index import change_log
 
-FORMAT = 4  # another one for each change of what the arrays mean
-UNUSED_DAYS = 1  # after which a file goes that no longer says what the rows say, and that nobody has written anew
+FORMAT = 4  # changes with the meaning of the arrays
+UNUSED_DAYS = 1  # after which an outdated file is deleted
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")
 
@@ -34,16 +35,14 @@ _SERVER = {"sqlite": "''", "postgres": "(SELECT system_identifier::text FROM pg_
 _MIGRATIONS = "(SELECT count(*) FROM schema_version)"
 
 Arrays = dict[str, NDArray[Any]]
-Named = Iterable[
-    tuple[str, NDArray[Any], int]
-]  # part and name, what is in it, and how much more there is to be room for
+Named = Iterable[tuple[str, NDArray[Any], int]]  # part and name, array, spare rows
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """All that a shelf holds at a mark. The arrays may change while they are written, by what comes behind the mark."""
+    """An index at a mark. Changes after the mark may alter the arrays while they are written."""
 
     library_id: str
     mark: int
@@ -58,8 +57,8 @@ class Draft:
 
     id: str
     path: Path
-    holding: IndexState
-    before: str | None  # id of the file that it takes the place of
+    state: IndexState
+    before: str | None  # id of the file that it replaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ class Checkpoint:
     listed: list[tuple[str, str, list[int], int, int, int]]
 
     def parts(self) -> dict[str, Arrays] | None:
-        """Mapped, each by itself: what is written to them stays in memory, and one that is let go of takes none."""
+        """Map each array from the file: writes to it stay in memory, and it is freed by itself."""
         parts: dict[str, Arrays] = {}
         try:
             with self.path.open("rb") as file:
@@ -88,10 +87,7 @@ class Checkpoint:
                         return None
                     part, own = name.split()
                     parts.setdefault(part, {})[own] = array.view(np.ndarray)
-        except (
-            OSError,
-            ValueError,
-        ):  # it was replaced by a shorter one just now, or cannot be read
+        except (OSError, ValueError):  # it was just replaced by a shorter one, or is unreadable
             return None
         return parts
 
@@ -104,33 +100,38 @@ class Checkpoints:
         return 0 < self._least <= rows
 
     def find(self, tx: Tx, library_id: str) -> Checkpoint | None:
-        """The library's, if this database knows it."""
+        """Return the library's checkpoint, if this database knows it."""
         path = self._path(library_id)
-        told = _told(path) if self._least else None
-        if told is None or told["library_id"] != library_id:
+        header = _header(path) if self._least else None
+        if header is None or header["library_id"] != library_id:
             return None
         row = tx.one(
             f"""SELECT mark FROM checkpoints
                 WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
                 AND server = {_SERVER[tx.engine]}""",
             library_id=library_id,
-            id=told["id"],
+            id=header["id"],
         )
         return (
             Checkpoint(
-                path, row["mark"], told["stamp"], told["written_at"], told["count"], told["arrays"]
+                path,
+                row["mark"],
+                header["stamp"],
+                header["written_at"],
+                header["count"],
+                header["arrays"],
             )
             if row
             else None
         )
 
-    def write(self, holding: IndexState) -> Draft | None:
-        """None where there is no room to write, or no right to."""
+    def write(self, state: IndexState) -> Draft | None:
+        """Write a file; None if the disk is full or not writable."""
         draft = Draft(
             new_id(),
             self._folder / f".{new_id()}",
-            holding,
-            (_told(self._path(holding.library_id)) or {}).get("id"),
+            state,
+            (_header(self._path(state.library_id)) or {}).get("id"),
         )
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -140,9 +141,9 @@ class Checkpoints:
                 _write(file, draft)
         except OSError as error:
             self.drop(draft)
-            self._least = 0  # not tried again and again: a disk that is full is needed for rows
+            self._least = 0  # no retries: a full disk is needed for rows
             log.info(
-                "No checkpoint of what is searched can be kept in %s: %s.",
+                "The search index cannot be saved in %s: %s.",
                 self._folder,
                 error.strerror,
             )
@@ -150,8 +151,8 @@ class Checkpoints:
         return draft
 
     def register(self, tx: Tx, draft: Draft) -> None:
-        """To be committed before the draft gets its name."""
-        held = draft.holding
+        """Insert the row of a draft, to be committed before the draft gets its name."""
+        held = draft.state
         tx.run(
             """DELETE FROM checkpoints
                WHERE library_id = :library_id AND (id = :before OR mark <= (SELECT mark
@@ -170,7 +171,7 @@ class Checkpoints:
         )
 
     def publish(self, draft: Draft) -> None:
-        draft.path.replace(self._path(draft.holding.library_id))
+        draft.path.replace(self._path(draft.state.library_id))
 
     def drop(self, draft: Draft) -> None:
         draft.path.unlink(missing_ok=True)
@@ -182,7 +183,7 @@ class Checkpoints:
         return sum(512 * path.stat().st_blocks for path in self._folder.glob("*.index"))
 
     def tidy(self, tx: Tx) -> None:
-        """Let go of what was deleted from the rows long ago, and is in a file still."""
+        """Delete outdated files, which may hold what was deleted from the rows."""
         for path in self._folder.glob("*"):
             if time.time() - path.stat().st_mtime > UNUSED_DAYS * 86_400:
                 found = self.find(tx, path.stem)
@@ -196,52 +197,52 @@ class Checkpoints:
 
 def _write(file: IO[bytes], draft: Draft) -> None:
     listed = []
-    for name, array, room in draft.holding.arrays:
+    for name, array, room in draft.state.arrays:
         file.write(bytes(-file.tell() % 64))
         offset, checksum = file.tell(), 0
         if shutil.disk_usage(draft.path.parent).free < 2 * array.nbytes:
             raise OSError(28, "the disk is nearly full")
         step = max(1, _PIECE * len(array) // max(1, array.nbytes))
         for start in range(0, len(array), step):
-            piece = array[
-                start : start + step
-            ].tobytes()  # a copy: it may change between its sum and its writing
+            # A copy: the array may change between the checksum and the write.
+            piece = array[start : start + step].tobytes()
             checksum = zlib.crc32(piece, checksum)
             file.write(piece)
-        file.seek(
-            array.nbytes // max(1, len(array)) * room, os.SEEK_CUR
-        )  # a hole, which takes nothing on the disk
+        # A hole, which takes no space on the disk.
+        file.seek(array.nbytes // max(1, len(array)) * room, os.SEEK_CUR)
         listed.append([name, array.dtype.str, array.shape, room, offset, checksum])
-    told = json.dumps(
+    header = json.dumps(
         {
             "format": FORMAT,
             "id": draft.id,
-            "library_id": draft.holding.library_id,
-            "stamp": draft.holding.stamp,
+            "library_id": draft.state.library_id,
+            "stamp": draft.state.stamp,
             "written_at": time.time(),
-            "count": draft.holding.count,
+            "count": draft.state.count,
             "arrays": listed,
         }
     ).encode()
-    file.write(told + _END.pack(len(told), zlib.crc32(told)))
+    file.write(header + _END.pack(len(header), zlib.crc32(header)))
     file.flush()
     os.fsync(file.fileno())
 
 
-def _told(path: Path) -> dict[str, Any] | None:
-    """What a file says of itself, if it is whole."""
+def _header(path: Path) -> dict[str, Any] | None:
+    """Read the header of a file; None if it is damaged or missing."""
     try:
         with path.open("rb") as file:
             length, checksum = _END.unpack_from(_last(file, _END.size))
             text = _last(file, length + _END.size)[:length]
-            told: dict[str, Any] | None = json.loads(text) if zlib.crc32(text) == checksum else None
+            header: dict[str, Any] | None = (
+                json.loads(text) if zlib.crc32(text) == checksum else None
+            )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, struct.error):
-        told = None
-    if told is None:
+        header = None
+    if header is None:
         _log_damage(path)
-    return told if told and told["format"] == FORMAT else None
+    return header if header and header["format"] == FORMAT else None
 
 
 def _log_damage(path: Path) -> None:

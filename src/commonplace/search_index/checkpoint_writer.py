@@ -1,4 +1,4 @@
-"""Writes shelves to files behind the calls: once a minute what it is time for, and the rest when the store is closed."""
+"""Writes checkpoints in the background: once a minute, and when the store is closed."""
 
 import asyncio
 import logging
@@ -40,17 +40,18 @@ class CheckpointWriter:
                 if not stopping and now - tidied >= TIDY_SECONDS:
                     await self._db.read(self._checkpoints.tidy)
                     tidied = now
-            except Exception as error:  # a start takes longer, nothing else: neither calls nor closing may fail by it
-                log.warning("What is searched could not be kept in a file: %s", error)
+            except Exception as error:
+                # The next start is slower, nothing else: no call may fail because of this.
+                log.warning("The search index could not be saved: %s", error)
             if stopping:
                 return
 
     async def _keep(self, library: LibraryIndex, stopping: bool) -> None:
         if not self._checkpoints.wanted(library.count):
             return
-        await self._db.read(library.snapshot, None)  # with all that others did
-        holding = await asyncio.to_thread(library.checkpoint_state, stopping)
-        draft = await asyncio.to_thread(self._checkpoints.write, holding) if holding else None
+        await self._db.read(library.snapshot, None)  # with the changes of other processes
+        state = await asyncio.to_thread(library.checkpoint_state, stopping)
+        draft = await asyncio.to_thread(self._checkpoints.write, state) if state else None
         if draft is None:
             return
         try:

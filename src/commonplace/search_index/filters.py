@@ -1,4 +1,4 @@
-"""Which items a filter lets a search find, worked out before anything is ranked."""
+"""Pools: the items that a scope and a filter let a search find, cached per snapshot."""
 
 from collections.abc import Hashable
 from dataclasses import replace
@@ -9,23 +9,19 @@ from commonplace.database.transaction import Tx
 from commonplace.model import WRONG, ItemFilter, Scope
 from commonplace.search_index.snapshot import Pool, Snapshot
 
-POOLS_KEPT, POOL_BYTES = (
-    256,
-    64_000_000,
-)  # scopes that are remembered until the library changes, and what they may take
+POOLS_KEPT, POOL_BYTES = 256, 64_000_000  # pools cached for a snapshot, and their size
 
-
-SEARCHABLE = ItemFilter(
-    not_statuses=(WRONG,)
-)  # what a search finds in a scope if nothing else is asked for
+# Items that a search finds if no filter is given.
+SEARCHABLE = ItemFilter(not_statuses=(WRONG,))
 
 
 def pools(
     tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool
 ) -> tuple[Pool, Pool]:
-    """What may be found, and what words are counted in: all that the scope finds, whatever the filter asks for.
+    """Return the pool to search, and the pool that word frequencies are counted in.
 
-    `current`: what the transaction sees is what the snapshot shows, so that others may be told the same.
+    The second is all that the scope may search, whatever the filter. `current`: the transaction
+    sees exactly the snapshot, so that the pools may be cached for others.
     """
     counted = _scoped(tx, snapshot, scope, SEARCHABLE, current)
     if where == SEARCHABLE:
@@ -40,7 +36,7 @@ def pools(
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
     if (kept := snapshot.pools.get(_key(scope, where))) is not None:
         return kept
-    # Few items have a status or type that is left out, so they are named instead of all others.
+    # Few items have an excluded status or type, so these are listed instead of all others.
     made = snapshot.pool(
         _filed(tx, scope),
         [
@@ -68,8 +64,8 @@ def _only_leaves_out(where: ItemFilter) -> bool:
 
 
 def _filed(tx: Tx, scope: Scope) -> list[str] | None:
-    """What lies in the scope's folders; None: everything is in scope."""
-    # Some of them twice: for the sake of DISTINCT's order SQLite would read the filings of the whole library.
+    """Return the items in the scope's folders, some twice; None if the scope is the library."""
+    # Without DISTINCT: for its order SQLite would read the folders of the whole library.
     return (
         None
         if scope.folders is None

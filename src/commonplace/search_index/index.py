@@ -1,4 +1,4 @@
-"""Sections made searchable: written with their terms, found through what each process keeps of a library in memory."""
+"""Sections made searchable: rows with their terms, and one index per library in memory."""
 
 import threading
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class SectionIndex:
         self._guard = threading.Lock()
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
-        """Write the section rows of items of one library (and the vectors they carry), searchable by keyword once committed."""
+        """Insert the sections, and the vectors they carry, of items of one library."""
         each = ((item, section) for item, sections in cut for section in sections)
         while lot := list(islice(each, _LOT)):
             _insert(tx, lot, stamp)
@@ -47,7 +47,7 @@ class SectionIndex:
         change_log.note(tx, [(library_id, item_id)])
 
     def refile(self, tx: Tx, library_id: str, item_id: str) -> None:
-        """The item's folders changed."""
+        """Record that the item's folders have changed."""
         change_log.note(tx, [(library_id, item_id)])
 
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
@@ -62,7 +62,7 @@ class SectionIndex:
     def vectors(
         self, tx: Tx, library_id: str, item_ids: Sequence[str]
     ) -> dict[int, tuple[str, bytes]]:
-        """Stamp and float16 bytes by section id."""
+        """Return stamp and float16 bytes by section id."""
         form = FORMATS[tx.engine]
         found = tx.all(
             f"""SELECT section_id, stamp, {form.column} AS vector
@@ -91,13 +91,13 @@ class SectionIndex:
             return list(self._libraries.values())
 
     def forget(self, library_id: str) -> None:
-        """The library is gone, and nothing of it stays."""
+        """Drop all that is kept of a deleted library."""
         with self._guard:
             self._libraries.pop(library_id, None)
         self._checkpoints.forget(library_id)
 
     def _library(self, library_id: str) -> LibraryIndex:
-        """From memory or anew; what was used longest ago is let go of."""
+        """Return the index from memory, or a new one; drops those used longest ago."""
         with self._guard:
             library = self._libraries.pop(library_id, None) or LibraryIndex(
                 library_id, self._checkpoints

@@ -1,7 +1,8 @@
 """One library's sections in memory, following the rows in the database.
 
-The rows are the truth; this can always be thrown away. Every write notes the items it touched in `changes`, and each
-process reads on from where it was before it searches, so that all of them see a write at their next search.
+The rows are the truth, and this can be dropped at any time. Every write records its items in the
+change log, and each process reads on from its mark before it searches, so that all of them see a
+write at their next search.
 """
 
 import threading
@@ -24,46 +25,44 @@ from commonplace.search_index.vectors import Vectors
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
-ROOM = 8  # an eighth more rows can come before what there is must be copied; room that is not used takes no memory
-KEEP_SHARE, KEEP_SECONDS = (
-    0.05,
-    3_600,
-)  # more changed, or anything so long ago, and it is written to a file
+ROOM = 8  # spare rows: an eighth, before arrays are copied; unused ones take no memory
+KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # a checkpoint is due after this share, or this time
 _ITEMS, _ROWS = 500, 4_000  # read at once
 
-_TERMS = """SELECT item_id, section_id, terms, counts, length
-            FROM section_terms
+_TERMS = """SELECT item_id, section_id, terms, counts, length FROM section_terms
             WHERE library_id = :library_id"""
 
 
 def _vectors(form: Format) -> str:
-    return f"""SELECT section_id, {form.column} AS vector
-               FROM vectors
+    return f"""SELECT section_id, {form.column} AS vector FROM vectors
                WHERE library_id = :library_id AND stamp = :stamp"""
 
 
 class LibraryIndex:
-    """A row a section. Rows only ever grow and dropped ones are marked, so that a view stays true to what it was made of."""
+    """One row per section. Rows are only added, and deleted ones marked: snapshots stay valid."""
 
-    _mark: int | None  # where in `changes` to go on
-    _seen: frozenset[int]  # what is behind it and known already
+    _mark: int | None  # where to continue in the change log
+    _seen: frozenset[int]  # changes after the mark that are known already
 
     def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
         self._guard = threading.Lock()
         self._library_id, self._checkpoints = library_id, checkpoints
         self._stamp: str | None = None
         self._snapshot: Snapshot | None = None
-        self._read_all = False  # since the last view
+        self._read_all = False  # since the last snapshot
         self._clear()
 
     def snapshot(self, tx: Tx, stamp: str | None) -> tuple[Snapshot, bool]:
-        """All that the transaction sees, with vectors of this stamp (None: of any or none), and whether it sees no more."""
+        """Return a snapshot of what the transaction sees, and whether it is exactly that.
+
+        It has vectors of this stamp, or with None of any or none.
+        """
         with self._guard:
             current = self._catch_up(tx)
             if stamp is not None and stamp != self._stamp:
                 self._read_vectors(tx, stamp)
                 if not current:
-                    self._invalidate()  # vectors that were given since are missing, and nothing would tell
+                    self._invalidate()  # newer vectors may be missing, and nothing would tell
             if self._snapshot is None:
                 count = self._owners.count
                 self._vectors.reserve(count)
@@ -85,7 +84,7 @@ class LibraryIndex:
         return self._owners.count
 
     def checkpoint_state(self, stopping: bool) -> IndexState | None:
-        """All of it, when it is time to write it to a file: much is not in the one that is there, or something is still."""
+        """Return the index if a checkpoint is due: much has changed, or deleted rows are in it."""
         with self._guard:
             count, now = self.count, time.time()
             due = (
@@ -108,8 +107,8 @@ class LibraryIndex:
 
     def _mark_saved(self, at: float) -> None:
         self._kept_at = at
-        self._changed = 0  # rows since
-        self._gone = False  # some of them
+        self._changed = 0  # rows since then
+        self._gone = False  # rows were deleted since then
 
     def _invalidate(self) -> None:
         self._mark, self._seen = None, frozenset()
@@ -141,16 +140,14 @@ class LibraryIndex:
             if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
                 self._reload(tx)
         self._mark = news.horizon
-        if (
-            current
-        ):  # whoever is older than the shelf brings nothing, and does not know all that it has seen
+        if current:  # an older transaction does not know all that was seen
             self._seen = news.again
         if self._fresh:
             self._runs, self._fresh = merge_runs(self._runs, self._fresh, self._owners.count), []
         return current
 
     def _restore(self, tx: Tx) -> None:
-        """From a file, if there is one that is not too far behind."""
+        """Load a checkpoint, if there is one that is not too far behind."""
         found = self._checkpoints.find(tx, self._library_id)
         news = tx.recall(change_log.since, self._library_id, found.mark) if found else None
         near = (
@@ -173,7 +170,7 @@ class LibraryIndex:
             self._mark_saved(found.written_at)
 
     def _reload(self, tx: Tx) -> None:
-        """Everything anew, a lot at a time: small leftovers of one big answer would stay in the process for good."""
+        """Read everything again, in batches: parts of one big result would stay in memory."""
         self._clear()
         self._read_all = True
         [row] = tx.all(
@@ -193,7 +190,7 @@ class LibraryIndex:
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
         for found in tx.batches(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
             self._give_vectors(rows, found, form)
-        self._stamp, self._changed = stamp, self._owners.count  # they are all there
+        self._stamp, self._changed = stamp, self._owners.count  # all vectors are there
 
     def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
         self._snapshot = None
@@ -218,9 +215,8 @@ class LibraryIndex:
             self._changed + len(there) + len(gone),
             self._gone or len(gone) > 0,
         )
-        new = np.setdiff1d(
-            there, known
-        )  # a section's terms never change, so only those of new ones are read
+        # A section's terms never change, so only those of new ones are read.
+        new = np.setdiff1d(there, known)
         if len(new):
             # The sign: else SQLite looks for every item with every section.
             self._append(
@@ -289,7 +285,7 @@ def _arrays(
     runs: Sequence[Run],
     vectors: Vectors,
 ) -> Named:
-    """Of the living, one after the other: nothing of what was deleted is in them."""
+    """Yield the arrays of rows that are alive; nothing deleted is in them."""
     whole = bool(alive.all())
     rows: Rows | slice = slice(len(alive)) if whole else alive.nonzero()[0]
     yield from prefix_names(

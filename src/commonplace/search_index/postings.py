@@ -1,4 +1,4 @@
-"""Which sections have which terms, in arrays that are made once and never changed."""
+"""Postings: which sections have which terms, in arrays that never change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-COMMON_SHARE = 5  # a term in more than a fifth of a large run is kept as one byte a section: its postings would take more
+COMMON_SHARE = 5  # a term in more than a fifth of a large run takes one byte a section
 LARGE_RUN = 4_096
-SPREAD_FROM = 1_000  # rows: to look so many up one by one takes longer than to spread a term's postings over all rows first
+SPREAD_FROM = 1_000  # rows; for more, a term's postings are spread over all rows first
 
 Rows = NDArray[np.intp]
 Scores = NDArray[np.float32]
@@ -18,7 +18,7 @@ Postings = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The postings of rows that came in together, sorted by term. A few runs of growing size make a library."""
+    """Postings of rows that were added together, by term. A library has a few, of growing size."""
 
     terms: NDArray[np.uint32]
     starts: NDArray[np.int64]
@@ -29,17 +29,17 @@ class Run:
     last: int
 
     def listed(self, term: int) -> tuple[Rows, Scores]:
-        """Rows that have a term that is not common, and how much it counts there."""
+        """Return the rows that have a rare term, and its counts there."""
         having, counts = self._span(term)
         return having.astype(np.intp), counts * np.float32(0.5)
 
     def dense(self, term: int) -> Scores | None:
-        """For a common term, how much it counts in each row from `first` on."""
+        """Return the counts of a common term in each row from `first` on; None if it is rare."""
         counts = self.common.get(term)
         return None if counts is None else counts * np.float32(0.5)
 
     def frequency(self, term: int, among: NDArray[np.bool_] | None = None) -> int:
-        """How many rows have it, of all or of those that a mask of all rows has."""
+        """Count the rows that have a term, of all or of those in a mask."""
         counts = self.common.get(term)
         if counts is None:
             having = self._span(term)[0]
@@ -49,7 +49,7 @@ class Run:
         )
 
     def among(self, term: int, rows: Rows) -> tuple[Rows, Scores]:
-        """Places of those rows, which are in order, that have the term, and how much it counts there."""
+        """Return the places of sorted rows that have the term, and its counts there."""
         low, high = rows.searchsorted((self.first, self.last))
         counts = self.common.get(term)
         if counts is None and high - low >= SPREAD_FROM:
@@ -87,7 +87,7 @@ class Run:
         )
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What it can be made of again."""
+        """Return the arrays that `of` restores the run from."""
         yield "terms", self.terms
         yield "starts", self.starts
         yield "rows", self.rows
@@ -97,7 +97,7 @@ class Run:
         yield "span", np.array([self.first, self.last])
 
     def without_dead(self, alive: NDArray[np.bool_]) -> "Run":
-        """With the numbers that rows have once the others are gone."""
+        """Return the run without deleted rows, and with the numbers that rows have then."""
         before = np.append(0, np.cumsum(alive))
         kept = alive[self.rows]
         starts = np.append(0, np.cumsum(kept))[self.starts]
@@ -114,7 +114,7 @@ class Run:
         )
 
     def postings(self) -> Postings:
-        """Everything again as term, row and count in one number each."""
+        """Return all postings as packed numbers."""
         rare = pack_postings(np.repeat(self.terms, np.diff(self.starts)), self.rows, self.counts)
         often = []
         for term, counts in self.common.items():
@@ -132,12 +132,12 @@ class Run:
 def pack_postings(
     each: NDArray[np.uint32], rows: NDArray[np.uint32], counts: NDArray[np.uint8]
 ) -> Postings:
-    """Term, row and count in one number, which numpy sorts fastest. There is room for 16 million rows."""
+    """Pack term, row and count into numbers, which numpy sorts fastest. Up to 16 million rows."""
     return each.astype(np.uint64) << np.uint64(32) | rows.astype(np.uint64) << np.uint64(8) | counts
 
 
 def merge_runs(runs: Sequence[Run], fresh: Sequence[Postings], last: int) -> list[Run]:
-    """With a run of what is fresh, together with the runs before it that are not much larger: there are never many."""
+    """Add new postings as a run, merged with earlier runs that are not much larger."""
     kept, parts = list(runs), list(fresh)
     first = kept[-1].last if kept else 0
     while kept and kept[-1].last - kept[-1].first < 4 * (last - first):

@@ -1,4 +1,4 @@
-"""Which item each row of a shelf belongs to, and where the rows of an item are."""
+"""The item of each row of an index, and the rows of an item."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -25,7 +25,7 @@ class Owners:
         return owners
 
     def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What it can be made of again, with these rows only."""
+        """Yield the arrays that `of` restores this from, for these rows only."""
         yield "items", self._items[rows]
 
     def reserve(self, size: int) -> None:
@@ -37,7 +37,7 @@ class Owners:
         self.count += len(items)
 
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
-        """In order. By binary search over the sorted part, by comparison over what came since."""
+        """Return the rows of items, in order: a binary search of the sorted part, then a scan."""
         (in_order, order), count = self._sorted, self.count
         if count - len(order) > 0.05 * count + 1_000:
             order = np.argsort(self._items[:count], kind="stable")
@@ -55,13 +55,13 @@ class Owners:
 
 
 def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
-    """A UUID's last 64 bits, signed: eight bytes a row instead of a string. The first are the time, which many items share."""
+    """Return the last 64 bits of UUIDs, signed. The first ones are the time, which many share."""
     halves = np.frombuffer(bytes.fromhex("".join(item_ids).replace("-", "")), ">i8")
     return halves[1::2].astype(np.int64)
 
 
 def grow(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:
-    """The same array, or a larger copy of the part in use, with zeros behind it."""
+    """Return the array, or a larger copy of the part in use, with zeros behind it."""
     if size <= len(array):
         return array
     grown = np.zeros((max(size, int(len(array) * 1.125), 256), *array.shape[1:]), array.dtype)

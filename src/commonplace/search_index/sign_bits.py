@@ -1,7 +1,8 @@
-"""Vectors as bits: the signs of random projections, 512 of them or as many as there are dimensions.
+"""Vectors as bits: the signs of up to 512 random projections.
 
-The signs of the dimensions themselves lose too much where a model's dimensions are few or lean to one side: among the best
-2,000 of 60,000 by signs were .972 of the true ten nearest (static embedder, 256 dimensions), with these projections .998.
+The signs of the dimensions themselves lose too much if a model has few dimensions or skewed ones:
+of the true ten nearest, .972 were among the best 2,000 of 60,000 (static embedder, 256
+dimensions); with these projections, .998.
 """
 
 from functools import lru_cache
@@ -16,13 +17,13 @@ def bits(dimensions: int) -> int:
 
 
 def sign_bits(matrix: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """A row of bits for each row."""
+    """Return a row of bits for each vector."""
     signs: NDArray[np.bool_] = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
     return signs
 
 
 def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
-    """Packed into 64-bit words, one word a row of the result."""
+    """Pack the bits into 64-bit words, one word a row of the result."""
     packed = np.packbits(sign_bits(matrix), axis=1)
     padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
     padded[:, : packed.shape[1]] = packed
@@ -31,7 +32,7 @@ def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=8)
 def _projection(dimensions: int) -> NDArray[np.float32]:
-    """The same on every machine and for all time, because the bits are kept: Hadamard columns with their signs shuffled."""
+    """Return Hadamard columns with shuffled signs. They never change, because bits are stored."""
     hadamard = np.ones((1, 1), np.float32)
     while len(hadamard) < dimensions:
         hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])

@@ -1,4 +1,4 @@
-"""A library's sections as they were at one moment, ready to be searched from any number of threads."""
+"""A library's sections at one moment, searchable from any number of threads."""
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -17,32 +17,32 @@ from commonplace.search_index.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosi
 from commonplace.text.stems import phrase_counts, terms
 
 K1, B = 1.2, 0.75
-MEAN_LENGTH = 150  # terms of a section; a constant, because the library's own mean depends on sections that a scope hides
-PHRASED = 64  # best sections that are looked at for phrases; with five times as many no ranking got better
-PHRASE = 0.75  # what a phrase counts: its words have been counted already
-FAINT = 0.01  # what a word that is only part of a phrase counts in choosing them
-FEW = 8  # less than an eighth of all: looked up one by one; more: all are worked out, and some left out
+MEAN_LENGTH = 150  # terms; a constant: the real mean depends on sections that a scope hides
+PHRASED = 64  # best sections searched for phrases; five times as many rank no better
+PHRASE = 0.75  # the weight of a phrase, whose words have been counted already
+FAINT = 0.01  # the weight of a word that is only part of a phrase, in choosing them
+FEW = 8  # pools smaller than an eighth of all rows are looked up row by row
 EXACT_UP_TO = 2_000  # vectors that are cheaper to compare than to scan
-ONE_SCAN_UP_TO = 8_000  # vectors whose sign bits are all looked at: too few for it to be worth leaving some out first
-# Best by sign bits that are compared exactly: a twentieth, within bounds, or a two hundredth of very many. recall@10 stays
-# above .99 on real vectors, from 4,000 to 656,000 of them.
+ONE_SCAN_UP_TO = 8_000  # vectors whose sign bits are all compared
+# Candidates by sign bits that are compared exactly: a twentieth, within bounds, or a two
+# hundredth of very many. recall@10 stays above .99 on real vectors, from 4,000 to 656,000.
 RESCORED, MOST_RESCORED = 600, 1_200
-SCANNED_WORDS = 4  # of sign bits, all rows': what differs is counted in bytes. The others are looked at in the likelier rows
-LIKELIER = 6  # times as many as are compared exactly
+SCANNED_WORDS = 4  # words of sign bits compared in all rows, the others in the best of them
+LIKELIER = 6  # times as many rows as are compared exactly
 
 NO_ROWS: Rows = np.empty(0, np.intp)
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Which rows a search may find."""
+    """The rows that a search may find."""
 
-    rows: Rows | None  # these few, in order; None: those of all that `mask` has
-    mask: NDArray[np.bool_] | None  # None: every one
+    rows: Rows | None  # these few, in order; None: all rows of `mask`
+    mask: NDArray[np.bool_] | None  # None: all rows
     size: int
-    seen: Rows | None  # places of those that have a vector; None: all but `unseen`
-    unseen: Rows  # of all rows, those that have no vector or may not be found
-    complete: bool  # all of them have a vector
+    seen: Rows | None  # places of rows with a vector; None: all but `unseen`
+    unseen: Rows  # of all rows, those without a vector or outside of the pool
+    complete: bool  # every row of the pool has a vector
 
     @property
     def nbytes(self) -> int:
@@ -54,7 +54,7 @@ class Pool:
 
 
 class Snapshot:
-    """Nothing in it changes but what it remembers. `pools`: what was asked for before, by whatever name the asker has for it."""
+    """An immutable snapshot of one library's index. `pools` caches pools by any key."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class Snapshot:
             vectors.signs,
             vectors.has[: len(ids)],
         )
-        # How much a section's length damps what a word counts in it.
+        # How much a section's length damps the weight of a word.
         self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(
             np.float32
         )
         self.pools: dict[Hashable, Pool] = {}
 
     def pool(self, items: Iterable[str] | None, but: Sequence[str] = ()) -> Pool:
-        """The rows of these items, or of all, without those of others."""
+        """Return the pool of these items, or of all, without those in `but`."""
         rows, out = None if items is None else self._rows_of(items), self._rows_of(but)
         if rows is not None and len(rows) * FEW < len(self._ids):
             rows = np.setdiff1d(rows, out, assume_unique=True)
@@ -101,10 +101,11 @@ class Snapshot:
         )
 
     def matches(self, tx: Tx, question: Question, pool: Pool, counted: Pool) -> Matches:
-        """The best by words, the best by meaning, and what each side says of the other's.
+        """Return the best rows by words and by meaning, each with both scores.
 
-        `counted`: the rows that word frequencies are taken over, which is all that the caller may see. Rows outside of both
-        pools change nothing in the answer: no score, and not which of several equal rows are returned.
+        `counted` is the pool that word frequencies are taken from: all that the caller may see.
+        Rows outside of both pools change no score, and not which of several equal rows are
+        returned.
         """
         limit = question.limit
         worded, scores = (
@@ -139,7 +140,7 @@ class Snapshot:
     def _by_words(
         self, tx: Tx, words: Words, limit: int, pool: Pool, counted: Pool
     ) -> tuple[Rows, Scores]:
-        """Places of the best, in order, and the scores of the few rows or of all, with 0 for what may not be found."""
+        """Return the places of the best rows, in order, and the scores of all rows of the pool."""
         phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
         single = {phrase[0] for phrase in phrases if len(phrase) == 1}
         longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
@@ -187,7 +188,7 @@ class Snapshot:
         return np.float32(_idf(frequency, counted.size) * (K1 + 1))
 
     def _frequency(self, term: int, pool: Pool) -> int:
-        """How many rows of the pool have it."""
+        """Count the rows of the pool that have the term."""
         if pool.rows is not None:
             return sum(len(run.among(term, pool.rows)[0]) for run in self._runs)
         return sum(run.frequency(term, pool.mask) for run in self._runs)
@@ -208,10 +209,8 @@ class Snapshot:
         )
         total, damped = np.zeros(len(rows), np.float32), self._damped[rows]
         for found in phrase_counts(sequence, ends, phrases):
-            counts, frequency = (
-                found.astype(np.float32),
-                int(np.count_nonzero(found)),
-            )  # the candidates hold nearly all there are
+            # The candidates hold nearly all rows with the phrase.
+            counts, frequency = found.astype(np.float32), int(np.count_nonzero(found))
             total += (
                 counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
             )
@@ -220,15 +219,14 @@ class Snapshot:
     # -- by meaning
 
     def _candidates(self, vector: Vector, limit: int, pool: Pool) -> Rows:
-        """Places, in order, of those that may be the nearest; all have a vector."""
+        """Return the places, in order, of rows that may be the nearest; all have a vector."""
         if pool.seen is not None and len(pool.seen) <= EXACT_UP_TO:
             return pool.seen
         size = len(self._ids) - len(pool.unseen) if pool.seen is None else len(pool.seen)
         words = sign_words(vector.reshape(1, -1))[:, 0]
         wanted = max(limit, min(size, RESCORED), min(size // 20, MOST_RESCORED), size // 200)
-        if (
-            size <= ONE_SCAN_UP_TO
-        ):  # as all else here by the pool's own size: others must not change what is found
+        # All bounds here depend on the pool's own size: other rows must not change the result.
+        if size <= ONE_SCAN_UP_TO:
             seen = (
                 np.delete(np.arange(len(self._ids)), pool.unseen)
                 if pool.seen is None
@@ -244,9 +242,8 @@ class Snapshot:
             distances[pool.unseen] = FAR
         else:
             rows = pool.seen if pool.rows is None else pool.rows[pool.seen]
-            distances = self._distances(rows, words[:SCANNED_WORDS]).astype(
-                np.uint8
-            )  # as a scan counts them
+            # In bytes, as a scan counts them.
+            distances = self._distances(rows, words[:SCANNED_WORDS]).astype(np.uint8)
         likely = _smallest(distances, LIKELIER * wanted, FAR)
         further = self._distances(
             likely if pool.seen is None else rows[likely], words[SCANNED_WORDS:], SCANNED_WORDS
@@ -257,14 +254,14 @@ class Snapshot:
     def _distances(
         self, rows: Rows, words: NDArray[np.uint64], first: int = 0
     ) -> NDArray[np.uint16]:
-        """Sign bits, in so many words from one on."""
+        """Count the sign bits of rows that differ, in words from `first` on."""
         total = np.zeros(len(rows), np.uint16)
         for signs, word in zip(self._signs[first:], words, strict=False):
             total += np.bitwise_count(signs[rows] ^ word)
         return total
 
     def _scan(self, words: NDArray[np.uint64]) -> NDArray[np.uint8]:
-        """Sign bits that differ, of all rows, in the first words."""
+        """Count the sign bits of all rows that differ in these words."""
         total, changed = np.zeros(len(self._ids), np.uint8), np.empty(SCANNED_AT_ONCE, np.uint64)
         for start in range(0, len(total), SCANNED_AT_ONCE):
             part = total[start : start + SCANNED_AT_ONCE]
@@ -276,7 +273,7 @@ class Snapshot:
 
     def _rows_of(self, items: Iterable[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(items))
-        rows = rows[: rows.searchsorted(len(self._ids))]  # without what came in since
+        rows = rows[: rows.searchsorted(len(self._ids))]  # without rows added since
         return rows[self._alive[rows]]
 
 
@@ -285,8 +282,8 @@ def _idf(frequency: int, size: int) -> float:
 
 
 def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:
-    """Places of the best scores above 0, in order of place; of equal ones those with the lowest ids."""
-    # The best of each of many groups: as many of these as are wanted, and no wanted one is below them.
+    """Return the places of the best scores above 0, in order; ties go to the lowest ids."""
+    # The best of each of many groups: at least `limit` scores are not below the bound.
     each = max(1, len(scores) // (8 * limit))
     groups = scores[: len(scores) // each * each].reshape(each, -1).max(axis=0)
     bound = np.partition(groups, -limit)[-limit] if len(groups) >= limit else 0
@@ -300,7 +297,7 @@ def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:
 
 
 def _smallest(distances: NDArray[np.unsignedinteger], wanted: int, far: int = 65_535) -> Rows:
-    """Places, in order, of at least so many of those that are not far, if there are, and of all at the same distance."""
+    """Return the places, in order, of at least `wanted` rows that are not far, with all ties."""
     bound = int(np.bincount(distances, minlength=1).cumsum().searchsorted(wanted))
     near: Rows = (distances <= min(bound, far - 1)).nonzero()[0]
     return near

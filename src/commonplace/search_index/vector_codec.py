@@ -1,4 +1,4 @@
-"""Vectors of 16-bit floats as each engine keeps them: SQLite as they are, Postgres as pgvector's halfvec."""
+"""16-bit float vectors as each engine stores them: bytes in SQLite, `halfvec` in Postgres."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ HalfMatrix = NDArray[np.float16]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    column: str  # how a vector is read, as bytes
-    name: str  # the column itself
-    put: str  # writes :vector of section :id with :stamp, if there is such a section
-    value: Callable[[bytes], Any]  # what :vector is given as
-    matrix: Callable[[Sequence[bytes]], HalfMatrix]  # rows of what was read, all of one length
+    column: str  # SQL that reads a vector as bytes
+    name: str  # the column
+    put: str  # SQL that stores :vector of section :id with :stamp, if the section exists
+    value: Callable[[bytes], Any]  # encodes :vector
+    matrix: Callable[[Sequence[bytes]], HalfMatrix]  # decodes vectors of one length
 
 
 def _plain(read: Sequence[bytes]) -> HalfMatrix:
@@ -26,7 +26,7 @@ def _plain(read: Sequence[bytes]) -> HalfMatrix:
 
 
 def _sent(read: Sequence[bytes]) -> HalfMatrix:
-    """On the wire: two 16-bit numbers, then the elements with their high byte first."""
+    """Decode the wire format: two 16-bit numbers, then big-endian elements."""
     return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
 
 

@@ -1,4 +1,4 @@
-"""The vectors of a shelf's rows: 16-bit floats, and sign bits to find the likely ones by."""
+"""The vectors of an index: 16-bit floats, and sign bits to preselect candidates."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,13 +16,13 @@ from commonplace.search_index.vector_codec import HalfMatrix
 SCANNED_AT_ONCE = (
     16_384  # rows, so that what is worked out on the way stays in the processor's cache
 )
-FAR = 255  # sign bits that differ, for what may not be found
+FAR = 255  # a distance for rows that may not be found
 
 
 class Vectors:
     def __init__(self) -> None:
         self.matrix: HalfMatrix = np.empty((0, 0), np.float16)
-        # Word by word of the sign bits, each for all rows: a scan reads them one after the other.
+        # One array for each word of the sign bits: a scan reads them one after the other.
         self.signs: list[NDArray[np.uint64]] = []
         self.has = np.empty(0, bool)
 
@@ -34,7 +34,7 @@ class Vectors:
         return vectors
 
     def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
-        """What it can be made of again, with these rows only."""
+        """Yield the arrays that `of` restores this from, for these rows only."""
         yield "has", self.has[rows]
         yield "matrix", self.matrix[rows]
         for n, signs in enumerate(self.signs):
@@ -47,7 +47,7 @@ class Vectors:
         self.signs = [grow(word, size, used) for word in self.signs]
 
     def set(self, rows: Rows, matrix: HalfMatrix) -> None:
-        """To rows that there is room for."""
+        """Set the vectors of rows that are reserved."""
         words = sign_words(matrix)
         if not self.signs:
             self.matrix = np.zeros((len(self.has), matrix.shape[1]), np.float16)
@@ -64,7 +64,7 @@ class Vectors:
 def cosines(matrix: HalfMatrix, rows: Rows, vector: Vector) -> NDArray[np.float32]:
     if not len(rows):
         return np.empty(0, np.float32)
-    # simsimd multiplies 16-bit floats as they are; turned into 32-bit ones first, numpy takes four times as long.
+    # simsimd multiplies 16-bit floats directly; numpy converts them and takes four times as long.
     products = simsimd.cdist(vector.astype(np.float16)[None], matrix.take(rows, axis=0), "dot")
     first: NDArray[np.float32] = np.asarray(products, np.float32)[0]
     return first

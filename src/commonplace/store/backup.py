@@ -1,7 +1,7 @@
-"""One file that holds everything and that both engines can restore: gzipped JSON lines, each [table, row].
+"""Backups: one file that both engines can restore, of gzipped JSON lines, each [table, row].
 
-The first line says which schema wrote it, the last how many rows there are, so that half a file is known for one.
-Sections are written without what an engine derives from them, and are indexed anew when they are restored.
+The first line names the schema, the last the number of rows, so that half a file is detected.
+Sections are written without their index, which is built again when they are restored.
 """
 
 import gzip
@@ -64,7 +64,7 @@ Counts = dict[str, int]
 
 
 def dump(tx: Tx, index: SectionIndex, file: Path, advance: Advance) -> Counts:
-    """Written beside its name first, read back, and only then given its name."""
+    """Write a backup under a temporary name, read it back, and only then name it."""
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         draft.touch(0o600)  # from its first byte on
@@ -126,7 +126,7 @@ def _line(out: IO[str], table: str, row: dict[str, Any]) -> None:
 
 
 def _rows(tx: Tx, table: str, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """A lot at a time, each beginning behind the last one's key."""
+    """Yield rows in batches, each starting after the last key of the one before."""
     if not key:
         yield from (dict(row) for row in tx.all(f"SELECT * FROM {table}"))
         return
@@ -166,7 +166,7 @@ def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
 
 
 def _read(file: Path, tell: Callable[[float], None]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every row, if the file is whole and of a version that this one knows."""
+    """Yield every row. Invalid: the file is damaged, or of an unknown version."""
     counts: Counter[str] = Counter()
     end: Counts | None = None
     try:

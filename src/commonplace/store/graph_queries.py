@@ -297,7 +297,8 @@ def tickets(
                 SELECT id, (SELECT count(*) FROM mine WHERE entity_type = 'task') FROM (
                     SELECT * FROM (SELECT * FROM mine WHERE status IN :begun {best}) AS b
                     UNION ALL
-                    SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n) AS f""",
+                    SELECT * FROM (SELECT * FROM mine WHERE NOT status IN :begun {best}) AS n
+                ) AS f""",
             begun=list(worth.begun),
             **{f"due{n}": before for n, (before, _) in enumerate(worth.due)},
             **values,
