@@ -1,4 +1,4 @@
-"""Cuts a text into sections of 160 to 190 words, at headings, paragraphs and sentences, and loses nothing."""
+"""Cut a text into sections of 160 to 190 words, at headings, paragraphs and sentences."""
 
 import re
 from bisect import bisect_right
@@ -12,11 +12,9 @@ from commonplace.model import Json, Mark, Section
 from commonplace.text import query_terms
 
 TARGET = 160  # words of a section
-LARGEST = 190  # of a paragraph, table or code block kept whole; about the 256 tokens that small embedders read
+LARGEST = 190  # of a block that stays whole; about the 256 tokens that small embedders read
 SMALLEST = 30  # of a section; less is joined to a neighbour
-_PART = (
-    100 * TARGET
-)  # words that are shared out at once: a long text is never held in pieces as a whole
+_PART = 100 * TARGET  # words divided at once: a long text is never held as pieces as a whole
 _BLOCK = 100_000  # characters that are counted at once
 _LETTERS_PER_WORD = 6  # where words are longer (code, addresses, base64), letters decide
 _LONGEST_HEADING = 120
@@ -27,11 +25,13 @@ FENCE = re.compile(r" {0,3}(`{3,}+(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r"(#{1,6})[ \t]++(.*)")
 _UNSPACED = re.compile(f"[{query_terms.UNSPACED}]")
 # Not after a short number by itself, which is a list's more often than a sentence's last word.
-_SENTENCES = re.compile(r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+|[。！？]["」』”’]*""")
+_SENTENCES = re.compile(
+    r"""(?<!\s\d)(?<!\s\d\d)[.!?…]["')\]”’]*\s+"""
+    r"""|[。！？]["」』”’]*"""
+)
 _ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-_LINE = re.compile(
-    rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])?+"
-)  # lines as str.splitlines has them, one at a time
+# Lines as in str.splitlines, one at a time.
+_LINE = re.compile(rf"[^{_ENDS}]*+(?:\r\n|[{_ENDS}])?+")
 _LINES = re.compile(r"\n+")
 _GAPS = re.compile(r"\s+")
 _LETTERS = re.compile(r".{1,300}", re.DOTALL)
@@ -51,7 +51,7 @@ class _Piece:
 
 
 def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]:
-    """The text's sections in order. The title only adds search words that the engines would miss in it."""
+    """Return the text's sections in order. The title only adds search terms."""
     of_title = query_terms.extra_terms(title)
     sections: list[Section] = []
     starts = [mark.at for mark in marks]
@@ -75,7 +75,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
 
 
 def embedding_text(title: str, section: Section) -> str:
-    """What is embedded for a section: where it stands, then what it says. Queries go through `words.spoken` as well."""
+    """Return the text to embed for a section: title, headings, and its own text."""
     above = [] if section.text.lstrip("# ").startswith(title) else [title]
     return query_terms.for_embedding(
         "\n".join(filter(None, [*above, section.heading, section.text]))
@@ -107,8 +107,7 @@ def _size(text: str) -> int:
 
 
 def _parts(text: str) -> Iterator[list[_Piece]]:
-    """The pieces from one heading to the next, or as many as are shared out at once; what is too short to stand alone
-    goes with its neighbour."""
+    """Yield the pieces between headings, at most _PART words; short parts join a neighbour."""
     before: list[_Piece] = []
     part: list[_Piece] = []
     size = 0
@@ -182,7 +181,7 @@ def _divide(
 
 
 def _blocks(text: str) -> Iterator[tuple[int, _Path, bool, Sequence[re.Pattern[str]]]]:
-    """Where each heading, paragraph, table and fenced block begins; it lasts until the next begins."""
+    """Yield where each heading, paragraph, table and fenced block starts."""
     above: list[tuple[int, str]] = []
     path: _Path = ()
     fence = ""

@@ -1,4 +1,4 @@
-"""What can tell two texts apart that have nearly all words in common: names of records, dates, numbers, negations, opposites."""
+"""Differences between similar texts: record ids, dates, numbers, negations, opposites."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from commonplace.text import query_terms as words
 
 _DIGIT = re.compile(r"\d")
 _TOKEN = re.compile(r"[^\W_]+(?:['’][a-z]+)?", re.IGNORECASE)
-# Names of records: SR-2023-052, INC0012345, ABC-123, #4711, and hashes. Not UTF-8, which names a thing.
+# Record ids: SR-2023-052, INC0012345, ABC-123, #4711, and hashes; but not UTF-8.
 _ID = re.compile(
     r"\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{1,4}-\d{2,}\b"
     r"|\b(?!(?:UTF|SHA|AES|RSA|MD|TLS|SSL|HTTP|ISO|EC|GPT|ES|IPV)-?\d)[A-Z]{2,10}-?\d{2,}\b"
@@ -62,24 +62,28 @@ _SPELLED = {word: str(n) for n, word in enumerate(_COUNTED)} | {
 }
 _DAYS = frozenset({"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"})
 _DENIED = """
-    not no never none nothing neither nor without cannot avoid unless don doesn didn isn aren wasn weren won shouldn mustn
-    couldn wouldn hasn haven hadn don't doesn't didn't isn't aren't wasn't weren't won't can't shouldn't mustn't couldn't
-    wouldn't hasn't haven't hadn't"""
+    not no never none nothing neither nor without cannot avoid unless don doesn didn isn aren
+    wasn weren won shouldn mustn couldn wouldn hasn haven hadn don't doesn't didn't isn't aren't
+    wasn't weren't won't can't shouldn't mustn't couldn't wouldn't hasn't haven't hadn't"""
 _NEGATIONS = frozenset(_DENIED.split())
 _OPPOSITES = """
-    enable disable | enabled disabled | enables disables | always never | allow deny | allow forbid | allowed forbidden
-    allowed denied | increase decrease | increased decreased | increases decreases | raise lower | raises lowers | rise fall
-    grow shrink | add remove | added removed | on off | true false | before after | first last | min max | minimum maximum
-    more less | more fewer | high low | higher lower | fast slow | faster slower | accept reject | accepted rejected
-    accepts rejects | open closed | open close | success failure | succeed fail | succeeds fails | synchronous asynchronous
-    sync async | public private | required optional | mutable immutable | safe unsafe | valid invalid | secure insecure
-    supported unsupported | stable unstable | start stop | started stopped | encrypted plaintext | encrypted unencrypted
-    include exclude | includes excludes | above below | early late | earlier later | best worst | better worse
-    approve reject | approved rejected | working broken | works broken | keep drop | keep delete | keep remove
-    keep lose | keeps loses | keeps drops
-    prefer avoid | use avoid | ascending descending | push pull | hot cold | eager lazy | strict lenient | up down
-    possible impossible | internal external | signed unsigned | stateful stateless | manual automatic | manually automatically
-    blocking nonblocking | oldest newest | largest smallest | left right | inside outside | win lose | wins loses"""
+    enable disable | enabled disabled | enables disables | always never | allow deny
+    allow forbid | allowed forbidden | allowed denied | increase decrease | increased decreased
+    increases decreases | raise lower | raises lowers | rise fall | grow shrink | add remove
+    added removed | on off | true false | before after | first last | min max | minimum maximum
+    more less | more fewer | high low | higher lower | fast slow | faster slower | accept reject
+    accepted rejected | accepts rejects | open closed | open close | success failure
+    succeed fail | succeeds fails | synchronous asynchronous | sync async | public private
+    required optional | mutable immutable | safe unsafe | valid invalid | secure insecure
+    supported unsupported | stable unstable | start stop | started stopped | encrypted plaintext
+    encrypted unencrypted | include exclude | includes excludes | above below | early late
+    earlier later | best worst | better worse | approve reject | approved rejected
+    working broken | works broken | keep drop | keep delete | keep remove | keep lose
+    keeps loses | keeps drops | prefer avoid | use avoid | ascending descending | push pull
+    hot cold | eager lazy | strict lenient | up down | possible impossible | internal external
+    signed unsigned | stateful stateless | manual automatic | manually automatically
+    blocking nonblocking | oldest newest | largest smallest | left right | inside outside
+    win lose | wins loses"""
 _OPPOSED: dict[str, set[str]] = {}
 for _one, _other in (
     pair.split() for pair in _OPPOSITES.replace("\n", "|").split("|") if pair.strip()
@@ -91,7 +95,7 @@ _TELLS_NOTHING = words.STOP_WORDS | _SPELLED.keys() | _NEGATIONS | _DAYS | set(_
 
 @dataclass(frozen=True)
 class Text:
-    """A title and what stands below it, taken apart once."""
+    """A title and a body, analyzed once."""
 
     title: str
     body: str
@@ -151,7 +155,7 @@ class Text:
 
     @cached_property
     def _with_digits(self) -> dict[int, str]:
-        """What is written without a blank and may name a record, by its place: all but these need not be looked at closely."""
+        """Return the words with digits by position: only these can be record ids."""
         return {place: word for place, word in enumerate(self._split) if _DIGIT.search(word)}
 
     @cached_property

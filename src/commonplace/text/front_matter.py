@@ -61,7 +61,10 @@ def decode(source: bytes, name: str) -> str:
 
 
 def parse(source: str, name: str) -> Note:
-    """The title is the front matter's, the first heading or `name`. Front matter that is not YAML is text like any other."""
+    """Parse a note. Its title comes from the front matter, the first heading, or `name`.
+
+    Front matter that is not YAML is text.
+    """
     front: Json = {}
     text = source
     head, rest = split_front_matter(source)
@@ -135,7 +138,7 @@ def _relation(relation: Relation) -> Json:
 
 
 def storable(value: Any) -> Any:
-    """As JSON and databases can hold it: YAML also knows dates, sets, keys that are no strings, and escapes of NUL."""
+    """Convert YAML values for JSON and databases: dates, sets, other keys, NUL."""
     if isinstance(value, dict):
         return {storable(str(key)): storable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | set):
@@ -156,7 +159,7 @@ class _Loader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-# In C, ten times as fast, where there is neither an alias nor an escape, which it takes for other things.
+# In C and ten times as fast, for text without aliases and escapes.
 _PlainLoader = getattr(yaml, "CSafeLoader", _Loader)
 
 

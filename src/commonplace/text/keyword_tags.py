@@ -1,4 +1,4 @@
-"""Tags and the type of a task, by the words that it is described with: whole words and their forms, never parts of them."""
+"""Tags and type of a task, by the words of its description and their forms."""
 
 import re
 from collections import Counter
@@ -30,7 +30,8 @@ TYPES = {  # where a title has words of several, the first of these
 }
 # Forms that a stemmer does not bring together, and short for something that has a long form.
 _ALSO = {
-    "security": "oauth oauth2 authn authz authenticate authentication authorize authorise authorization authorisation",
+    "security": "oauth oauth2 authn authz authenticate authentication authorize authorise "
+    "authorization authorisation",
     "performance": "optimise optimisation",
     "database": "postgresql",
     "frontend": "uis",
@@ -56,11 +57,15 @@ _OTHERS = frozenset(
     }
 )
 TECHNOLOGIES = {
-    "frontend": "react vue svelte angular css scss sass tailwind tailwindcss html htmx nextjs nuxt vite remix astro solidjs",
-    "backend": "fastapi django flask starlette express nestjs rails spring laravel graphql grpc nginx uvicorn celery",
-    "database": "sql postgres postgresql mysql mariadb sqlite mongodb redis cassandra dynamodb surrealdb elasticsearch "
+    "frontend": "react vue svelte angular css scss sass tailwind tailwindcss html htmx nextjs "
+    "nuxt vite remix astro solidjs",
+    "backend": "fastapi django flask starlette express nestjs rails spring laravel graphql grpc "
+    "nginx uvicorn celery",
+    "database": "sql postgres postgresql mysql mariadb sqlite mongodb redis cassandra dynamodb "
+    "surrealdb elasticsearch "
     "sqlalchemy alembic prisma pgvector clickhouse duckdb neo4j",
-    "devops": "docker kubernetes k8s terraform ansible helm jenkins aws gcp azure pulumi argocd podman prometheus grafana",
+    "devops": "docker kubernetes k8s terraform ansible helm jenkins aws gcp azure pulumi argocd "
+    "podman prometheus grafana",
     "testing": "pytest jest playwright cypress selenium hypothesis vitest mocha junit",
     "security": "oauth oauth2 jwt keycloak vault saml openid oidc auth0 argon2 webauthn tls",
 }
@@ -77,8 +82,8 @@ def tags(
     explicit: Sequence[str],
     project: Iterable[str],
 ) -> tuple[str, ...]:
-    """What was given first; then the domains that the words and technologies speak of; then those of the project's own
-    tags that the text names."""
+    """Return explicit tags, then domains of the words and technologies, then tags of the project
+    that the text names."""
     said = words_of(f"{title} {content}")
     tools = words_of(" ".join(technologies)) + ["".join(words_of(name)) for name in technologies]
     named = _matches(DOMAINS, said + tools) | {
@@ -96,7 +101,7 @@ def tags(
 
 
 def task_type(title: str, content: str) -> str | None:
-    """What the title begins with decides, then its other words; the description only where the title says nothing."""
+    """Return the type that the title's first word names, else its others, else the content."""
     in_title = words_of(title)
     for said in (in_title[:1], in_title):
         found = _matches(TYPES, said)
@@ -133,6 +138,6 @@ def _keywords(keywords: str) -> frozenset[str]:
 
 
 def _stems(said: tuple[str, ...]) -> list[str]:
-    # A stemmer keeps state while it works and must not be shared between threads; making one costs microseconds.
+    # Not shared between threads: a stemmer has state, and creating one takes microseconds.
     stems: list[str] = Stemmer.Stemmer("english", 0).stemWords(list(said))
     return stems

@@ -1,7 +1,7 @@
-"""Search words: what a query asks the keyword index for, and what a text adds to it beyond its own words.
+"""Search terms of queries, and extra terms of texts beyond their own words.
 
-Both engines take runs of letters and digits as words and all else as gaps. That misses the parts of `camelCase`, and
-texts written without spaces, which are found by pairs of neighbouring characters instead.
+The index takes runs of letters and digits as words. That misses the parts of `camelCase`, and
+scripts without spaces, which are found by pairs of neighbouring characters instead.
 """
 
 import re
@@ -30,19 +30,20 @@ _NEXT_HUMP = re.compile(
     r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))"
 )  # what follows such a gap; sooner found in a text
 
-# Snowball's English list. In a small or unusual library (code, say) such words are rare enough to look telling.
+# Snowball's English list. In a small library, or one of code, such words are rare.
 _ENGLISH = """
-    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
-    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
-    being have has had having do does did doing a an the and but if or because as until while of at by for with about
-    against between into through during before after above below to from up down in out on off over under again further
-    then once here there when where why how all any both each few more most other some such no nor not only own same so
-    than too very s t can will just don should now"""
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself
+    she her hers herself it its itself they them their theirs themselves what which who whom
+    this that these those am is are was were be been being have has had having do does did doing
+    a an the and but if or because as until while of at by for with about against between into
+    through during before after above below to from up down in out on off over under again
+    further then once here there when where why how all any both each few more most other some
+    such no nor not only own same so than too very s t can will just don should now"""
 STOP_WORDS = frozenset(_ENGLISH.split())
 
 
 def extra_terms(text: str) -> str:
-    """Words to index beside the text: parts of identifiers, pairs of unspaced characters. Plain prose has none."""
+    """Return words to index beside a text: parts of identifiers, pairs of unspaced characters."""
     found = []
     if _HUMP.search(text):
         found += [
@@ -60,7 +61,7 @@ def extra_terms(text: str) -> str:
 
 
 def parse_query(query: str) -> Words:
-    """The query as alternatives: exact strings such as `os.path.join` whole, each word, and neighbours as pairs."""
+    """Return a query as alternatives: strings such as `os.path.join`, each word, and pairs."""
     text = normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
     telling = [phrase for phrase in found if not STOP_WORDS.issuperset(phrase)] or found
@@ -87,7 +88,7 @@ def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
 
 
 def _neighbours(text: str) -> Iterator[tuple[str, str]]:
-    """Two words side by side: a text that has them so is likelier meant than one that has them apart."""
+    """Yield pairs of neighbouring words: a text that has them side by side fits better."""
     spelled = (
         _plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD
     )

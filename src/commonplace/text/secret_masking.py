@@ -1,4 +1,4 @@
-"""Personal data and secrets in texts that others will see: found by their form and check digits, and named instead."""
+"""Mask personal data and secrets in texts for others, found by form and check digits."""
 
 import re
 from collections.abc import Callable
@@ -15,12 +15,14 @@ EMAIL, PHONE, KEY, CARD, IBAN, SECRET = (
 )
 
 # What services put in front of their keys, so that scanners find them.
-_PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|github_pat_|glpat-|xox[abprs]-|xapp-|AKIA|
-    ASIA|AIza|ya29\.|1//0|hf_|npm_|pypi-|SG\.|key-|dop_v1_|shpat_|whsec_|EAAC|sq0[a-z]{3}-|AGE-SECRET-KEY-|lin_api_|r8_|tvly-|gsk_|pplx-|nvapi-"""
-_NAMES = r"""pass(?:word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|access[ _-]?key|private[ _-]?key|client[ _-]?secret|
+_PREFIXES = r"""(?:sk|pk|rk)_(?:live|test)_|sk_|sk-(?:ant-|proj-)?|gh[pousr]_|github_pat_|glpat-|
+    xox[abprs]-|xapp-|AKIA|ASIA|AIza|ya29\.|1//0|hf_|npm_|pypi-|SG\.|key-|dop_v1_|shpat_|whsec_|
+    EAAC|sq0[a-z]{3}-|AGE-SECRET-KEY-|lin_api_|r8_|tvly-|gsk_|pplx-|nvapi-"""
+_NAMES = r"""pass(?:word|wd|phrase|code)?|pwd|secret|token|api[ _-]?key|access[ _-]?key|
+    private[ _-]?key|client[ _-]?secret|
     credentials?|auth|bearer|pin|passwort|kennwort|contraseña|mot\ de\ passe"""
 
-# Private keys: PEM of every kind, OpenSSH, PGP, SSH2. Where the last line is missing, the body tells the end.
+# Private keys: PEM of every kind, OpenSSH, PGP, SSH2. Without a last line, the body ends it.
 _KEY_LINE = r"-{{4,5}} ?{} [A-Z0-9 _-]{{0,100}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
 _KEY_BEGINS, _KEY_ENDS = (re.compile(_KEY_LINE.format(word)) for word in ("BEGIN", "END"))
 _KEY_BODY = re.compile(
@@ -31,12 +33,12 @@ _KEY_BODY = re.compile(
 
 # Words that say that a value stands for a secret, and words that may stand beside them.
 _SAID_OF_PLACEHOLDERS = """
-    change changeme dummy example fake here hidden insert masked none null placeholder redacted replace replaceme sample
-    todo your"""
+    change changeme dummy example fake here hidden insert masked none null placeholder redacted
+    replace replaceme sample todo your"""
 _BESIDE = """
-    a access account admin an api app auth bearer client db demo email field goes id key live me my name pass password
-    private secret some string test the this token user username value with sk pk rk ghp gho hf npm pat glpat xoxb xoxp
-    whsec"""
+    a access account admin an api app auth bearer client db demo email field goes id key live me
+    my name pass password private secret some string test the this token user username value
+    with sk pk rk ghp gho hf npm pat glpat xoxb xoxp whsec"""
 _PLACEHOLDERS = frozenset(_SAID_OF_PLACEHOLDERS.split())
 _PLACEHOLDER_WORDS = _PLACEHOLDERS.union(_BESIDE.split())
 _VARIABLE = re.compile(
@@ -77,7 +79,7 @@ def _can_be_called(text: str) -> bool:
 
 
 def _opaque(text: str) -> bool:
-    """Letters and digits as no word mixes them: long, and changing between the two all the time, or of hex digits only."""
+    """Return whether letters and digits are mixed as in no word: long and alternating, or hex."""
     plain = re.sub(r"[^0-9A-Za-z]", "", text)
     changes = len(
         re.findall(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", text)
@@ -94,7 +96,7 @@ def _always(text: str) -> bool:
 
 
 def _is_secret(value: str) -> bool:
-    """Return whether it can be a secret: `YOUR_API_KEY`, `xxxx`, `<token>` and `${TOKEN}` cannot."""
+    """Return whether a value can be a secret, unlike `YOUR_API_KEY`, `xxxx` or `${TOKEN}`."""
     if _VARIABLE.fullmatch(value) or (len(set(value)) == 1 and not value.isalnum()):
         return False
     words = {
@@ -111,7 +113,8 @@ def _is_mixed_secret(value: str) -> bool:
 
 
 _DATE = re.compile(
-    r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|(?:19|20)\d{2}\s?[-–]\s?(?:19|20)\d{2})"
+    r"(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{2,4}|(?:19|20)"
+    r"\d{2}\s?[-–]\s?(?:19|20)\d{2})"
     r"(?:[ T]\d.*)?"
 )
 _LOCAL_PART = re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?<=[\w+-])\Z")
@@ -131,8 +134,10 @@ _RULES = tuple(
         ),
         (
             SECRET,
-            rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}(?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
-        (?!(?:{_NAMES})["']?\s{{0,3}}[:=])(?!(?:not|never|a|an|the|required|missing|invalid|expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
+            rf"""(?<![^\W_])(?:{_NAMES})\b["']?\s{{0,3}}
+        (?:is|are|was|lautet|ist|es|est|=>|:=|[:=])\s{{0,3}}["'`]?
+        (?!(?:{_NAMES})["']?\s{{0,3}}[:=])(?!(?:not|never|a|an|the|required|missing|invalid|
+        expired|needed|optional|wrong|good|set|stored|kept|sent|used|shared|safe|hashed|
         \w{{1,30}}ed)\b)(?P<value>[^\s"'`,;]{{4,}})""",
             _is_secret,
         ),
@@ -144,18 +149,21 @@ _RULES = tuple(
         (IBAN, r"\b[A-Z]{2}\d{2}(?:[ ]?[0-9A-Z]{4}){2,7}(?:[ ]?[0-9A-Z]{1,4})?\b", _mod97),
         (
             CARD,
-            r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b|"
+            r"(?<![\d.-])[2-6]\d{3}(?:[ -]?\d{4}){2}(?:[ -]?\d{1,7})\b|(?<![\d.-])3[47]\d{2}[ "
+            r"-]?\d{6}[ -]?\d{5}\b|"
             r"(?<![\d.-])3[068]\d{2}[ -]?\d{6}[ -]?\d{4}\b",
             _luhn,
         ),
         (
             PHONE,
-            r"""(?<![\w.+])(?:\+|00)[1-9]\d*+(?:[ ./-]?\(\d{1,5}\))?(?:[ ./-]?\d++)?(?:[ ./-]\d{2,}+){0,6}(?!\w)""",
+            r"""(?<![\w.+])(?:\+|00)[1-9]\d*+(?:[ ./-]?\(\d{1,5}\))?
+        (?:[ ./-]?\d++)?(?:[ ./-]\d{2,}+){0,6}(?!\w)""",
             _can_be_called,
         ),
         (
             PHONE,
-            r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ .-]\d{4}(?![\w-]|\.\d)",
+            r"(?<![\w.-])(?:1[ .-])?(?:[2-9]\d{2}[ .-]|\([2-9]\d{2}\)[ .-]?)\d{3}[ "
+            r".-]\d{4}(?![\w-]|\.\d)",
             _can_be_called,
         ),
         (

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from functools import cache
 
 ELLIPSIS = "…"
-UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf"
+    r"\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _FENCES = ("```", "~~~")
 _NOT_PROSE = re.compile(
     r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)"
@@ -18,33 +21,39 @@ _ADDRESS, _MARKS = (
     re.compile(r"https?://\S+"),
     re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^<>\n]{0,200}>"),
 )
-# A full stop ends a sentence before a space and anything but a small letter; not after an initial or a short abbreviation.
+# A full stop ends a sentence before a space and no small letter; not after an abbreviation.
 END = re.compile(
-    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|etc|z\.B|Fig)\.)"
+    r"(?<=[.!?…])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Nr|vs|No)\.)(?<!\b(?:Mrs|e\.g|i\.e|bzw|"
+    r"etc|z\.B|Fig)\.)"
     r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])"
 )
 # Words, and the marks that part them.
 _WORD = re.compile(
-    rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|\"“”„«»–—、，：；]"
+    rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|"
+    rf"\"“”„«»–—、，：；]"
 )
 _LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
 _SURE = 0.25  # of the words are English stop words: then it is English
 
-# Snowball's English list, and what else carries no subject. The general list below also drops words such as "computer".
+# Snowball's English list, and other words without a subject. The general list has "computer".
 _ENGLISH_LIST = """
-    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
-    its itself they them their theirs themselves what which who whom this that these those am is are was were be been
-    being have has had having do does did doing a an the and but if or because as until while of at by for with about
-    against between into through during before after above below to from up down in out on off over under again further
-    then once here there when where why how all any both each few more most other some such no nor not only own same so
-    than too very s t can will just don should now ll re ve d m isn aren wasn weren hasn haven hadn doesn didn won wouldn
-    shan couldn mustn ain could would may might must shall also however therefore thus yet still even ever never always
-    often sometimes usually already almost many much several every either neither another anything something nothing one
-    two three first second last next new old good better best like likely well way ways thing things lot make makes made
-    making get gets got getting go goes going went come comes came take takes took use uses used using say says said see
-    seen look know known think want need needs let put within without across along around among upon per via etc since
-    though although whether rather quite really actually simply instead else able less least different example
-    became become becomes called based given found include includes including show shows due start started"""
+    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself
+    she her hers herself it its itself they them their theirs themselves what which who whom
+    this that these those am is are was were be been being have has had having do does did doing
+    a an the and but if or because as until while of at by for with about against between into
+    through during before after above below to from up down in out on off over under again
+    further then once here there when where why how all any both each few more most other some
+    such no nor not only own same so than too very s t can will just don should now ll re ve d m
+    isn aren wasn weren hasn haven hadn doesn didn won wouldn shan couldn mustn ain could would
+    may might must shall also however therefore thus yet still even ever never always often
+    sometimes usually already almost many much several every either neither another anything
+    something nothing one two three first second last next new old good better best like likely
+    well way ways thing things lot make makes made making get gets got getting go goes going
+    went come comes came take takes took use uses used using say says said see seen look know
+    known think want need needs let put within without across along around among upon per via
+    etc since though although whether rather quite really actually simply instead else able less
+    least different example became become becomes called based given found include includes
+    including show shows due start started"""
 _ENGLISH = frozenset(_ENGLISH_LIST.split())
 
 
@@ -84,7 +93,7 @@ def headings(text: str) -> Iterator[str]:
 
 
 def words(sentence: str) -> list[str]:
-    """In small letters, with the marks between them: words on both sides of a comma are not neighbours."""
+    """Return words in lower case with the punctuation between them, which separates neighbours."""
     start = sentence[:_LONGEST_SENTENCE]
     if start.isascii():
         return [word for word in _WORD.findall(start.lower()) if len(word) <= _LONGEST_WORD]
@@ -92,7 +101,7 @@ def words(sentence: str) -> list[str]:
 
 
 def stop_words(said: Counter[str]) -> frozenset[str]:
-    """The stop words of the language that words so often said are of, found by which list they use most."""
+    """Return the stop words of the language whose list the counted words use most."""
     if sum(said[word] for word in _ENGLISH & said.keys()) >= _SURE * said.total():
         return _ENGLISH
     counted = Counter[str]()

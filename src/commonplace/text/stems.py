@@ -1,4 +1,4 @@
-"""Words as the indexes know them: letters and digits, without case, accents and English endings."""
+"""Terms of the index: letters and digits, without case, accents and English endings."""
 
 import re
 import threading
@@ -66,7 +66,7 @@ def to_16_bits(each: Terms) -> NDArray[np.uint16]:
 def phrase_counts(
     sequence: NDArray[np.uint16], ends: NDArray[np.intp], phrases: Iterable[Sequence[int]]
 ) -> Iterator[NDArray[np.int64]]:
-    """For each phrase that is there, how often each part of a long sequence has it. Parts end with a gap: none reaches over."""
+    """Yield, for each phrase that occurs, its counts in each part. Parts end with a gap."""
     pairs = sequence[:-1].astype(np.uint32) << np.uint32(16) | sequence[1:]
     for phrase in phrases:
         first, second, *others = ((term ^ term >> 16) & 0xFFFF for term in phrase)
@@ -79,7 +79,7 @@ def phrase_counts(
 
 @lru_cache(maxsize=200_000)
 def _term(word: str) -> int:
-    """A word's stem as 32 bits. Two stems of one number are rare, and only make a word look a little commoner."""
+    """Return a word's stem as 32 bits. Collisions are rare, and only make a word look commoner."""
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
         stemmer = _local.stemmer = Stemmer.Stemmer(

@@ -1,4 +1,4 @@
-"""Addresses of sources. Two spellings of one page have one canonical form: the key that content is shared by."""
+"""Canonical forms of URLs: the key by which libraries share a source."""
 
 import re
 from urllib.parse import SplitResult, parse_qs, quote, unquote_to_bytes, urlsplit
@@ -9,7 +9,7 @@ from commonplace.errors import Invalid
 
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 
-# Put into links by mailers, advertisers and networks to follow people; they never choose what is shown.
+# Parameters that track people and never change the page.
 _TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "__hs")
 _TRACKING = frozenset(
     {
@@ -96,7 +96,8 @@ _SAME_HOST = {
     "youtube.com": "www.youtube.com",
 }
 _MOBILE_WIKI = re.compile(
-    r"(?<![a-z-])([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)\.org"
+    r"(?<![a-z-])([a-z-]+)\.m\.(wikipedia|wiktionary|wikibooks|wikiquote|wikisource|wikivoyage)"
+    r"\.org"
 )
 
 _YOUTUBE = (
@@ -120,9 +121,9 @@ _PATH_SAFE, _QUERY_SAFE = "%/:@!$&'()*+,;=", "%/:@!$&'()*+,;=?"
 
 
 def canonical(url: str) -> str:
-    """A key to compare by; what is fetched is the address as it was given. Invalid: not an address of a web page.
+    """Return the key to compare a URL by. Invalid: not the address of a web page.
 
-    Kept as they are: http or https, `www.`, a trailing slash, the order of parameters. Two pages may differ in them.
+    http or https, `www.`, a trailing slash and the order of parameters stay: pages may differ.
     """
     parts, host = _split(url)
     if video := _youtube_id(parts, host):
@@ -145,7 +146,7 @@ def canonical(url: str) -> str:
 
 
 def youtube_id(url: str) -> str | None:
-    """The id of the video that an address shows, whichever of YouTube's forms it has."""
+    """Return the id of the video in any form of a YouTube address."""
     return _youtube_id(*_split(url))
 
 
@@ -157,7 +158,7 @@ def looks_like_audio(url: str) -> bool:
 
 
 def _split(url: str) -> tuple[SplitResult, str]:
-    """The parts of an address, and its host in lower-case ASCII."""
+    """Return the parts of a URL, and its host in lower-case ASCII."""
     try:
         parts = urlsplit(url.strip())
         host, _ = parts.hostname or "", parts.port
@@ -169,7 +170,8 @@ def _split(url: str) -> tuple[SplitResult, str]:
     host = host.rstrip(".")
     if parts.scheme not in ("http", "https") or not host:
         raise Invalid(
-            f"A web address begins with http:// or https:// and names a host; this does not: {url[:200]!r}."
+            f"A web address begins with http:// or https:// and names a host; this does not: "
+            f"{url[:200]!r}."
         )
     if parts.username is not None:
         raise Invalid("A web address must not contain a user name or password.")
@@ -200,7 +202,7 @@ def _is_tracking(pair: str, host: str) -> bool:
 
 
 def _spelled(text: str, safe: str) -> str:
-    """One spelling of each escape: none where none is needed, upper-case elsewhere, and no bare `%`."""
+    """Normalize escapes: none where none is needed, upper-case elsewhere, and no bare `%`."""
     return quote(_PERCENT.sub(_escape, text), safe=safe, errors="replace")
 
 
