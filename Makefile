@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast torture image-check lint lock docs bench bench-quick
+.PHONY: setup run test test-fast durations torture image-check lint lock docs bench bench-quick
 
 setup: .venv/.ready
 
@@ -10,15 +10,24 @@ run: setup
 	@$(BIN)/commonplace serve
 
 # Compiled code is kept, whatever the shell says: tests start a hundred processes.
-test test-fast: export PYTHONDONTWRITEBYTECODE =
+test test-fast durations: export PYTHONDONTWRITEBYTECODE =
 
-test: lint
+# A file of tests stays in one process, and the longest come first (tests/durations.json).
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Lint runs beside the tests; what it says comes after them, when it fails.
+test: .venv/.ready-dev
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
-	@$(BIN)/pytest -n 2 --dist worksteal
+	@said=$$(mktemp); $(MAKE) --no-print-directory lint >$$said 2>&1 & lint=$$!; \
+	    $(PYTEST) --durations=10; tests=$$?; \
+	    wait $$lint || { echo "make lint failed:"; cat $$said; tests=1; }; rm -f $$said; exit $$tests
 
 test-fast: .venv/.ready-dev
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
-	@$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+	@$(PYTEST) -m "not slow"
+
+durations: .venv/.ready-dev
+	@$(PYTEST) --record-durations
 
 # Faults and fuzzing, for 20 minutes. HOURS=6 for longer, ONLY=kills,sockets for some parts; SEED= and ROUNDS= replay a failure.
 torture: .venv/.ready-dev

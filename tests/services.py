@@ -44,16 +44,22 @@ def running_postgres() -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    """Postgres 18 with pgvector, or the server named by COMMONPLACE_TEST_DATABASE_URL."""
+    """A new database of the one Postgres 18 with pgvector that all test processes of a run share, or the server named by
+    COMMONPLACE_TEST_DATABASE_URL."""
     if EXTERNAL_DATABASE:
         yield EXTERNAL_DATABASE
         return
-    with running_postgres() as (url, _):
-        with psycopg.connect(url, autocommit=True) as connection:
-            # Tests end processes, never the machine: what they prove holds without waiting for the disk.
-            connection.execute("ALTER SYSTEM SET fsync = off")
-            connection.execute("SELECT pg_reload_conf()")
-        yield url
+    server = get_server(Path(tempfile.gettempdir()) / "postgres", cleanup_mode="stop")
+    name = f"worker_{os.getpid()}"
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # Tests end processes, never the machine: what they prove holds without waiting for the disk.
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute(f"CREATE DATABASE {name}")
+    try:
+        yield server.get_uri(database=name)
+    finally:
+        server.cleanup()  # the last process stops it
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from torture import calls, damage, faults, files, kills, outages, patterns, sockets, twins
+from torture import (
+    calls,
+    damage,
+    faults,
+    files,
+    kills,
+    outages,
+    patterns,
+    properties,
+    sockets,
+    twins,
+)
 from torture.__main__ import PARTS
 from torture.harness import Broken, Part, Plan, Play, Round, Stage, print_table, run_part
 from torture.shim import compiler
@@ -32,6 +43,16 @@ ROUNDS = [
     (outages.PART, 0, 1),
     (damage.PART, 3, 1),
     (replace(patterns.PART, open=partial(patterns.open_patterns, texts=3)), 1, 1),
+    (
+        replace(
+            properties.PART,
+            open=partial(
+                properties.open_properties, profile="suite", files=("tests/core/test_packing.py",)
+            ),
+        ),
+        1,
+        1,
+    ),
 ]
 
 

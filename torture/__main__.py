@@ -6,7 +6,18 @@ import signal
 import sys
 import time
 
-from torture import calls, damage, faults, files, kills, outages, patterns, sockets, twins
+from torture import (
+    calls,
+    damage,
+    faults,
+    files,
+    kills,
+    outages,
+    patterns,
+    properties,
+    sockets,
+    twins,
+)
 from torture.harness import Part, Plan, print_table, run_part
 
 PARTS: tuple[Part, ...] = (
@@ -19,6 +30,7 @@ PARTS: tuple[Part, ...] = (
     outages.PART,
     damage.PART,
     patterns.PART,
+    properties.PART,
 )
 MINUTES = 20.0
 LONG_OUTAGE = 600.0

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from playwright.async_api import (
     BrowserContext,
     ConsoleMessage,
     Page,
+    Response,
     async_playwright,
     expect,
 )
@@ -49,9 +50,11 @@ class Site:
 
     async def context(self, **wish: Any) -> BrowserContext:
         context = await self.browser.new_context(base_url=self.url, **wish)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         context.on("weberror", lambda error: self.complaints.append(str(error.error)))
         context.on("console", self._listen)
+        if wish.get("java_script_enabled", True):
+            context.on("page", _wait_for_scripts)
         return context
 
     def _listen(self, message: ConsoleMessage) -> None:
@@ -83,8 +86,6 @@ class Site:
         )
         page = await context.new_page()
         await page.goto("/")
-        if wish.get("java_script_enabled", True):
-            await ready(page)
         return page
 
     async def add(
@@ -99,9 +100,29 @@ class Site:
         return added.item
 
 
+expect.set_options(timeout=60_000)
+
+
 async def ready(page: Page) -> None:
-    """Its scripts are all there."""
+    """Its scripts are all there, as it says itself."""
     await expect(page.locator("html[data-ready]")).to_have_count(1)
+
+
+def _wait_for_scripts(page: Page) -> None:
+    """Whoever goes to a page or loads it again waits until it is ready."""
+
+    def waiting(
+        way: Callable[..., Awaitable[Response | None]],
+    ) -> Callable[..., Awaitable[Response | None]]:
+        async def go(*where: str, **how: Any) -> Response | None:
+            answer = await way(*where, **how)
+            if await page.locator("script[type=module]").count():
+                await ready(page)
+            return answer
+
+        return go
+
+    page.goto, page.reload = waiting(page.goto), waiting(page.reload)  # type: ignore[method-assign]
 
 
 @asynccontextmanager
@@ -125,7 +146,7 @@ async def served(
                 ssl_keyfile=tls,
             )
             serving = asyncio.create_task(server.serve([listener]))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
                     await asyncio.sleep(0.01)
             person = await app.people.ensure_owner()

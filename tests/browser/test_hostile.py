@@ -63,7 +63,6 @@ async def put(site: Site, **changes: object) -> Item:
 
 async def unharmed(page: Page, path: str) -> None:
     await page.goto(path)
-    await page.wait_for_load_state("networkidle")
     assert await page.evaluate("window.hacked") is None, path
     dangerous = await page.evaluate("""() => [...document.querySelectorAll('*')].filter(e =>
         [...e.attributes].some(a => a.name.startsWith('on') || /^\\s*(javascript|data):/i.test(a.value.replace(/\\s/g, '')))

@@ -236,7 +236,9 @@ async def test_reading_works_without_scripts(site: Site) -> None:
     await expect(page.get_by_role("heading", name="Nest boxes")).to_be_visible()
 
 
-async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: Site) -> None:
+async def test_the_first_page_is_light_and_costs_no_more_with_ten_times_the_items(
+    site: Site,
+) -> None:
     folders = [(await site.app.folders.create(site.owner, f"Folder {n}")).id for n in range(40)]
 
     def record(n: int) -> Record:
@@ -255,29 +257,31 @@ async def test_the_first_page_is_light_and_quick_with_ten_thousand_items(site: S
         )
         return Record(item, f"The text of note {n}.", once=False)
 
-    for start in range(0, 10_000, 1_000):
-        await site.app.library.put(site.owner, [record(n) for n in range(start, start + 1_000)])
     page = await site.signed_in()
+    cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
+    spent: list[dict[str, float]] = []
+    async with httpx.AsyncClient(
+        base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}
+    ) as client:
+        for first, last in ((0, 500), (500, 5_000)):
+            await site.app.library.put(site.owner, [record(n) for n in range(first, last)])
+            spent.append({})
+            for path in ("/", f"/?folder={folders[1]}", "/?tag=tag7", "/?page=10", "/?order=title"):
+                times = []
+                for _ in range(7):
+                    began = time.process_time()
+                    assert (await client.get(path)).status_code == 200
+                    times.append(time.process_time() - began)
+                spent[-1][path] = min(times)
+    times_longer = {
+        path: many / few
+        for (path, few), many in zip(spent[0].items(), spent[1].values(), strict=True)
+    }
+    assert max(times_longer.values()) < 4, times_longer
     sizes: list[int] = []
     await page.route("**/*", lambda route: route.continue_())
     page.on(
         "response", lambda response: sizes.append(int(response.headers.get("content-length", 0)))
     )
     await page.reload()
-    await page.wait_for_load_state("networkidle")
     assert 0 < sum(sizes) < 100 * KB, sizes
-    cookies = {cookie["name"]: cookie["value"] for cookie in await page.context.cookies()}
-    async with httpx.AsyncClient(
-        base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}
-    ) as client:
-        for path in ("/", f"/?folder={folders[1]}", "/?tag=tag7", "/?page=300", "/?order=title"):
-            times = []
-            for _ in range(15):
-                began = time.process_time()
-                assert (await client.get(path)).status_code == 200
-                times.append(time.process_time() - began)
-            middle = sorted(times)[len(times) // 2]
-            print(f"{path}: {sum(sizes)} bytes, {middle * 1000:.1f} ms")
-            assert middle < 0.05, (
-                f"{path}: {middle * 1000:.0f} ms of processor time, the client's included"
-            )

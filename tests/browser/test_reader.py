@@ -9,7 +9,7 @@ from playwright.async_api import Browser, expect
 
 from commonplace.core.entities.validation import NewEntity
 from commonplace.model import Utterance
-from tests.browser.conftest import Site, served
+from tests.browser.conftest import Site, ready, served
 from tests.fakes import FakeTranscriber
 from tests.recordings import record, tone
 
@@ -126,13 +126,13 @@ PARTS = "\n\n".join(
 async def test_a_long_text_has_contents_and_is_gone_on_with_where_one_stopped(site: Site) -> None:
     item = await site.add("A long story", PARTS)
     page = await site.signed_in()
-    await page.goto(f"/items/{item.public_id}", wait_until="networkidle")
+    await page.goto(f"/items/{item.public_id}")
     await expect(page.locator(".resume")).to_have_count(0)
     await page.get_by_text("Contents", exact=True).click()
     await page.locator(".contents a", has_text="Part 4").click()
     place = page.locator(".passage:target")
     await expect(place).to_contain_text("numbered 4")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while await page.evaluate("localStorage.getItem('places')") in (None, "{}"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     await page.goto(f"/items/{item.public_id}")
@@ -143,7 +143,7 @@ async def test_a_long_text_has_contents_and_is_gone_on_with_where_one_stopped(si
 async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
     item = await site.add("A long story", PARTS)
     page = await site.signed_in()
-    await page.goto(f"/items/{item.public_id}", wait_until="networkidle")
+    await page.goto(f"/items/{item.public_id}")
     for key, at in (("j", 0), ("j", 1), ("k", 0)):
         await page.keyboard.press(key)
         await expect(page.locator(".passage").nth(at)).to_have_class(re.compile(r"\bat\b"))
@@ -158,7 +158,7 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
     assert after > before
     await page.keyboard.press("e")
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
-    await page.wait_for_load_state("networkidle")
+    await ready(page)
     await page.keyboard.press("#")
     await expect(page).to_have_url(re.compile("/$"))
     await page.get_by_role("button", name="Undo").click()

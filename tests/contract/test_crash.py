@@ -17,7 +17,7 @@ from tests.contract.writer import telling_word
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-KILLS = 20
+KILLS = 5  # `make torture` kills as often as there is time
 
 HALVES = {
     "a section without its item": """SELECT s.id FROM sections AS s LEFT JOIN items AS i

@@ -299,7 +299,7 @@ def test_a_reader_at_work_dies_with_its_server(tmp_path) -> None:
 # -- anything
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 async def test_damaged_files_are_read_or_refused(extractor, tmp_path, seed) -> None:
     """Nothing else happens. `make torture` does the same for longer."""
     for number, (name, data) in enumerate(mutants(seed, 40)):
@@ -307,7 +307,7 @@ async def test_damaged_files_are_read_or_refused(extractor, tmp_path, seed) -> N
         try:
             found = await extractor.extract(path, "", name=name)
         except IngestFailed as failed:
-            assert failed.message
+            assert failed.message.endswith(".") and "Error" not in failed.message, failed.message
         else:
             assert len(found.text.encode()) <= LONGEST_TEXT
             assert len(found.title) <= 300

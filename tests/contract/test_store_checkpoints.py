@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from commonplace.model import EVERYTHING
 from commonplace.search_index import (
@@ -92,7 +92,7 @@ async def write(library: Library, sql: str) -> None:
 
 @pytest.mark.slow
 @given(steps=operations, kept=st.lists(st.booleans(), min_size=10, max_size=10))
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 3)
 async def test_it_answers_as_the_oracle_does_after_any_changes_between_two_starts(
     place: Settings,
     store: Store,
@@ -145,7 +145,6 @@ DAMAGED: list[Callable[[bytes, int], bytes]] = [
 
 
 @given(damage=st.sampled_from(DAMAGED), where=st.integers(0, 10**6))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_damaged_file_is_left_unused(
     place: Settings,
     ann: Library,

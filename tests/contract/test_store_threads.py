@@ -60,8 +60,8 @@ async def test_who_comes_after_the_end_is_told_and_does_not_wait_for_ever() -> N
     assert await threads.run(lambda: 7) == 7
     threads.close()
     with pytest.raises(RuntimeError, match="closed"):
-        await asyncio.wait_for(threads.run(lambda: 7), 5)
+        await asyncio.wait_for(threads.run(lambda: 7), 60)
     never_used = ThreadPool(1, "test")
     never_used.close()
     with pytest.raises(RuntimeError, match="closed"):
-        await asyncio.wait_for(never_used.run(lambda: 7), 5)
+        await asyncio.wait_for(never_used.run(lambda: 7), 60)

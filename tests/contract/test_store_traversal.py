@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -112,11 +112,7 @@ async def folder(ann: Library) -> str:
     kinds=st.lists(st.sampled_from(KINDS), max_size=2, unique=True),
     scoped=st.booleans(),
 )
-@settings(
-    max_examples=40,
-    phases=(Phase.explicit, Phase.reuse, Phase.generate),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(phases=(Phase.explicit, Phase.reuse, Phase.generate))
 async def test_a_walk_comes_to_what_a_plain_search_comes_to(
     ann: Library, folder: str, plan: Plan, depth: int, kinds: list[str], scoped: bool
 ) -> None:

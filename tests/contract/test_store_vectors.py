@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from commonplace.search_index import snapshot
 from commonplace.store import Store
@@ -26,7 +26,7 @@ def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.slow
 @pytest.mark.usefixtures("plan")
 @given(steps=operations)
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings.default.max_examples // 2)
 async def test_it_answers_as_the_oracle_does_after_any_changes(
     store: Store, steps: list[tuple[str, int, int]]
 ) -> None:

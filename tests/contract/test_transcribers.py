@@ -4,13 +4,14 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import numpy as np
 import pytest
 
-from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcriber
+from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcriber, whisper
 from commonplace.adapters.transcribe.assemblyai import AssemblyAITranscriber
 from commonplace.adapters.transcribe.gladia import GladiaTranscriber
 from commonplace.adapters.transcribe.whisper import LocalTranscriber
@@ -144,9 +145,24 @@ class TestRecordings:
 # Every transcriber ----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[pytest.param("local", marks=pytest.mark.slow), "assemblyai", "gladia"])
+class FakeWhisper:
+    """Takes whatever is not silent for one sentence. The real model takes its time;
+    it is in tests/interfaces/test_uploads.py."""
+
+    def transcribe(self, samples: audio.Samples, **options: Any) -> tuple[list[Any], Any]:
+        assert options["vad_filter"] and not options["condition_on_previous_text"]
+        said = SimpleNamespace(start=0.5, end=1.5, text=" Knowledge grows. ")
+        return [said] if np.abs(samples).max() > 0.01 else [], SimpleNamespace(language="en")
+
+
+@pytest.fixture
+def fake_whisper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whisper, "_load", lambda folder, threads: FakeWhisper())
+
+
+@pytest.fixture(params=["local", "assemblyai", "gladia"])
 async def transcriber(
-    request: pytest.FixtureRequest, service: SpeechService
+    request: pytest.FixtureRequest, service: SpeechService, fake_whisper: None
 ) -> AsyncIterator[Transcriber]:
     made = (
         make(request.param, service) if request.param != "local" else LocalTranscriber(Settings())
@@ -267,17 +283,7 @@ class TestSettings:
 
 
 class TestLocal:
-    @pytest.mark.slow
-    async def test_it_understands_most_of_what_is_said(self, spoken: Path, tmp_path: Path) -> None:
-        transcriber = LocalTranscriber(Settings())
-        found = await transcriber.transcribe(spoken, Progress())
-        await transcriber.close()
-        understood = words(" ".join(one.text for one in found.utterances))
-        assert len(understood & words(SAID)) / len(words(SAID)) > 0.75
-        assert found.seconds == pytest.approx(audio.duration(spoken), abs=0.1)
-
-    @pytest.mark.slow
-    async def test_two_at_once_are_both_served(self, spoken: Path) -> None:
+    async def test_two_at_once_are_both_served(self, spoken: Path, fake_whisper: None) -> None:
         transcriber = LocalTranscriber(Settings())
         async with anyio.create_task_group() as tasks:
             for _ in range(2):
@@ -286,8 +292,9 @@ class TestLocal:
                 )  # it raises when one fails
         await transcriber.close()
 
-    @pytest.mark.slow
-    async def test_a_model_that_nobody_needs_is_forgotten(self, spoken: Path) -> None:
+    async def test_a_model_that_nobody_needs_is_forgotten(
+        self, spoken: Path, fake_whisper: None
+    ) -> None:
         transcriber = LocalTranscriber(Settings(), idle=0)
         assert not transcriber.loaded
         await transcriber.transcribe(spoken, Progress())

@@ -1,7 +1,5 @@
-"""What is alike, in which way: pairs that people wrote, and what the rules promise of any text."""
+"""What is alike, in which way: what the rules promise of any text."""
 
-import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,51 +14,8 @@ from commonplace.core.entities.similarity_scale import (
     UNRELATED,
     SimilarityScale,
 )
-from commonplace.model import Section
 from commonplace.settings import Settings
-from commonplace.text.chunking import embedding_text
 from commonplace.text.contrasts import Text
-
-PAIRS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "data" / "pairs.jsonl").read_text().splitlines()
-]
-DIFFERENT = "different"
-
-
-def judged(old: list[str], new: list[str], similarity: float) -> str:
-    found = compare(Text(*new), Text(*old), similarity)
-    return DIFFERENT if found is None or found[0] < THRESHOLD else found[1]
-
-
-@pytest.mark.anyio
-async def test_pairs_are_judged_as_people_do(data_dir: Path) -> None:
-    """Figures for docs/lab/retrieval.md; `local` is measured there too."""
-    embedder = make_embedder(Settings(data_dir=data_dir, embedder="static"))
-    scale = await SimilarityScale(embedder).scale()
-    sides = [
-        [
-            document[0]
-            for document in await embedder.documents(
-                [[embedding_text(pair[side][0], Section(0, pair[side][1]))] for pair in PAIRS]
-            )
-        ]
-        for side in "ab"
-    ]
-    found = Counter(
-        (pair["kind"], judged(pair["a"], pair["b"], scale(float(a @ b))))
-        for pair, a, b in zip(PAIRS, *sides, strict=True)
-    )
-    told = sum(count for (kind, said), count in found.items() if said != DIFFERENT)
-    right = sum(count for (kind, said), count in found.items() if DIFFERENT not in (kind, said))
-    alike = sum(count for (kind, _), count in found.items() if kind != DIFFERENT)
-    assert len(PAIRS) >= 120
-    assert right / told >= 0.97 and right / alike >= 0.97, found
-    for kind in ("duplicate", "near_duplicate", "contradiction"):
-        assert (
-            found[kind, kind] / sum(count for (said, _), count in found.items() if said == kind)
-            >= 0.95
-        ), found
 
 
 @pytest.mark.anyio

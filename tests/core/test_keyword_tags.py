@@ -2,7 +2,25 @@
 
 import pytest
 
-from commonplace.text.keyword_tags import DOMAINS, TYPES, common_tags, tags, task_type
+from commonplace.text.keyword_tags import common_tags, tags, task_type
+
+# The contract's words, written down a second time.
+DOMAINS = {
+    "frontend": "ui ux component react vue css layout responsive",
+    "backend": "api server endpoint route middleware database",
+    "database": "sql postgres mongodb redis migration schema",
+    "devops": "deploy docker kubernetes ci cd terraform",
+    "testing": "test pytest jest e2e integration mock",
+    "security": "auth permission role encryption vulnerability",
+    "performance": "optimize cache lazy memoize bundle profil",
+}
+TYPES = {
+    "bug": "fix bug issue error broken crash",
+    "refactor": "refactor clean reorganize simplify",
+    "research": "research investigate explore spike poc",
+    "chore": "update upgrade bump dependency config",
+    "feature": "add implement create build new",
+}
 
 
 def tagged(
@@ -15,12 +33,11 @@ def tagged(
     return tags(title, content, technologies, explicit, project)
 
 
-@pytest.mark.parametrize(
-    ("domain", "word"),
-    [(domain, word) for domain, words in DOMAINS.items() for word in words.split()],
-)
-def test_every_keyword_of_the_table_names_its_domain(domain: str, word: str) -> None:
-    assert domain in tagged(f"The {word} thing")
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_every_keyword_names_its_domain(domain: str) -> None:
+    assert [
+        word for word in DOMAINS[domain].split() if domain not in tagged(f"The {word} thing")
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -76,11 +93,9 @@ def test_of_the_projects_tags_those_that_the_text_names() -> None:
     assert common_tags([("a", "b"), ("a",), ("a", "c"), ("c",)]) == ["a", "c"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"), [(kind, word) for kind, words in TYPES.items() for word in words.split()]
-)
-def test_every_keyword_of_the_table_names_its_task_type(kind: str, word: str) -> None:
-    assert task_type(f"{word} it", "") == kind
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_keyword_names_its_task_type(kind: str) -> None:
+    assert [word for word in TYPES[kind].split() if task_type(f"{word} it", "") != kind] == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commonplace.core.disks.redaction import (
     LONGEST_QUOTATION,
@@ -90,7 +90,6 @@ def test_the_view_has_no_field_for_text() -> None:
     }
 
 
-@settings(max_examples=200)
 @given(text=TEXTS, by_model=st.booleans(), data=st.data())
 def test_no_source_and_no_summary_makes_it_quote(
     text: str, by_model: bool, data: st.DataObject
@@ -305,7 +304,6 @@ LONG = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(words=LONG, by_model=st.booleans(), owner=st.booleans(), data=st.data())
 def test_all_that_is_shown_together_quotes_no_more_than_the_allowance(
     words: list[str], by_model: bool, owner: bool, data: st.DataObject

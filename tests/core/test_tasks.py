@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
-from commonplace.errors import CommonplaceError, Conflict, Invalid
+from commonplace.errors import Conflict, Invalid
 from commonplace.model import Kind, Mode
 from commonplace.model.workflow import CLOSED, EPIC, STEPS, TASK, next_epic_status
 from tests.core.workshop import Workshop, open_workshop
@@ -50,10 +50,6 @@ Action = st.one_of(
 )
 
 
-@settings(
-    max_examples=60,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @given(start=st.sampled_from(sorted(TASK.next)), actions=st.lists(Action, max_size=12))
 async def test_no_sequence_of_actions_leaves_the_drawing(
     shop: Workshop, start: str, actions: list[str]
@@ -225,7 +221,7 @@ async def test_what_is_no_task_is_not_moved(shop: Workshop) -> None:
         await shop.app.tasks.update(shop.owner, task.id, TASK, {"epic": decision.id})
     with pytest.raises(Invalid, match="no epic"):
         await shop.app.tasks.update(shop.owner, task.id, TASK, {"epic": "epic_nowhere"})
-    with pytest.raises(CommonplaceError):
+    with pytest.raises(Invalid, match=r"is a decision, .*Only these have notes"):
         await shop.app.tasks.note(shop.owner, decision.id, "Not here")
     assert (await shop.again(task)).revision == 1
 

@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from commonplace.core.memory.token_budget import Line, left_out, pack, shortened, tokens
 
@@ -25,7 +25,6 @@ LINES = st.lists(
 
 
 @given(LINES, st.integers(1, 30), st.integers(200, 3000))
-@settings(max_examples=150)
 def test_within_the_budget_each_once_best_first_and_all_accounted_for(
     lines: list[Line], limit: int, budget: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""Somebody who saved a disk, and somebody who only has its address, against two hundred texts with secrets in them.
+"""Somebody who saved a disk, and somebody who only has its address, against sixty texts with secrets in them.
 
 They call every tool and every route with every argument they can think of. What is planted never comes back, nor do thirteen
 words of a text in a row. (They never send what is planted: an answer may repeat its question.)
@@ -22,7 +22,7 @@ from tests.interfaces.house import ADDRESS, House, call_tool, open_house, rpc
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-TEXTS = 200
+TEXTS = 60
 RUN = LONGEST_QUOTATION + 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from tests.interfaces.conftest import OpenHouse
 from tests.interfaces.house import House, call_tool, open_house, rpc
@@ -139,7 +139,6 @@ async def test_what_is_wrong_is_named(
     assert not any("unmistakable" in result["content"] for result in found["results"])
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     title=st.text(max_size=260),
     content=st.text(max_size=80),

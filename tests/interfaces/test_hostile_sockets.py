@@ -73,7 +73,7 @@ class Peer:
         return sent
 
     async def answer(self) -> tuple[int, dict[bytes, bytes], bytes]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             status = int((await self.reader.readline()).split()[1])
             headers = {}
             while line := (await self.reader.readline()).strip():
@@ -87,7 +87,7 @@ class Peer:
 
     async def rest(self) -> bytes:
         """Everything until the server closes."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             try:
                 return await self.reader.read()
             except ConnectionError:
@@ -564,7 +564,7 @@ async def test_how_bytes_are_cut_changes_no_answer(served: Served) -> None:
             int(line.split()[1]) for line in said.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")
         ]
 
-    @settings(max_examples=60, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(
         st.lists(st.integers(0, len(stream)), max_size=12),
         st.none() | st.tuples(st.integers(0, len(stream) - 1), st.integers(0, 255)),

@@ -78,7 +78,7 @@ async def add(client: httpx.AsyncClient, web: WebServer) -> str:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - what it waits for happens in the service's thread
             await asyncio.sleep(0.01)
 

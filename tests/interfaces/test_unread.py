@@ -497,9 +497,7 @@ STEPS = st.lists(
 )
 
 
-@hypothesis.settings(
-    max_examples=20, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
-)
+@hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 3)
 @hypothesis.given(STEPS)
 @pytest.mark.parametrize("house", ["sqlite"], indirect=True)
 async def test_in_any_order_each_source_is_one_item_and_each_id_that_was_given_works(
