@@ -5,7 +5,7 @@ lock() {
     .venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
         --no-emit-index-url --custom-compile-command "make lock" "$@"
 }
-lock pyproject.toml --group pyproject.toml:build --output-file requirements.txt
+lock pyproject.toml --extra all --group pyproject.toml:build --output-file requirements.txt
 lock --no-deps --group pyproject.toml:models --output-file requirements-models.txt
 lock --group pyproject.toml:setup --output-file requirements-setup.txt
 lock --group pyproject.toml:s3 --output-file requirements-s3.txt

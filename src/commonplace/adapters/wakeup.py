@@ -2,6 +2,7 @@
 
 import asyncio
 
+from commonplace.errors import extra
 from commonplace.ports import Wake
 from commonplace.settings import Settings
 
@@ -28,6 +29,7 @@ class LocalWake:
 def make_wake(settings: Settings) -> Wake:
     if not settings.redis_url:
         return LocalWake()
-    from commonplace.adapters.redis_wakeup import RedisWake  # slow to import
+    with extra("redis", "COMMONPLACE_REDIS_URL"):
+        from commonplace.adapters.redis_wakeup import RedisWake  # slow to import
 
     return RedisWake(settings.redis_url, LocalWake())

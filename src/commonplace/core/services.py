@@ -53,6 +53,7 @@ from commonplace.ports import (
     Extractor,
     Fetcher,
     Limits,
+    ModelDownload,
     Reflector,
     Soundtracks,
     Transcriber,
@@ -68,6 +69,7 @@ class Services:
     settings: Settings
     store: Store
     embedder: Embedder
+    models: ModelDownload
     access: Access
     people: People
     accounts: Accounts
@@ -105,6 +107,7 @@ def build_services(
     *,
     store: Store,
     embedder: Embedder,
+    models: ModelDownload,
     limits: Limits,
     wake: Wake,
     fetcher: Fetcher,
@@ -117,15 +120,16 @@ def build_services(
     chosen: Transformer,
     reflector: Reflector,
     duration: Callable[[Path], float],
+    require_speech: Callable[[], None],
     attended: bool,
 ) -> Services:
     """Connect the services with each other and with the adapters.
 
     `local`, `chosen`: the summarizer of this machine and the configured one. `duration`: measures a
-    recording in seconds. `attended`: whether workers run here or can be woken.
+    recording in seconds. `require_speech`: see Sources. `attended`: whether workers run here or can be woken.
     """
     access = Access(store, limits, settings)
-    sources = Sources(fetcher, extractor, captions, soundtracks, settings)
+    sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
     pipeline, quota = IngestPipeline(embedder, local), Quota(store, settings)
     recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
     epics = Epics(store, embedder.stamp)
@@ -181,6 +185,7 @@ def build_services(
         settings,
         store,
         embedder,
+        models,
         access,
         People(store, access),
         accounts,

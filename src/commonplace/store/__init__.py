@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from commonplace.database import sqlite
 from commonplace.database.transaction import Database, Tx
-from commonplace.errors import ConfigurationError
+from commonplace.errors import ConfigurationError, extra
 from commonplace.model import Json
 from commonplace.model.progress import Advance, no_advance
 from commonplace.search_index.checkpoint import Checkpoints
@@ -135,8 +135,8 @@ def make_store(settings: Settings) -> Store:
     if not settings.database_url:
         return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
-        from commonplace.database.postgres import PostgresDatabase
-
+        with extra("postgres", "COMMONPLACE_DATABASE_URL"):
+            from commonplace.database.postgres import PostgresDatabase
         return Store(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)
     raise ConfigurationError(
         "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."

@@ -8,7 +8,7 @@ import numpy as np
 from anyio import CapacityLimiter, Lock as Turn, to_thread
 
 from commonplace.adapters.embed.batches import clean, first, flat, regroup, unit
-from commonplace.errors import ConfigurationError, EmbeddingFailed
+from commonplace.errors import ConfigurationError, EmbeddingFailed, extra
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
@@ -20,12 +20,8 @@ class FastembedEmbedder:
     quick = False
 
     def __init__(self, settings: Settings) -> None:
-        try:
+        with extra("fastembed", "The fastembed embedder"):
             from fastembed import TextEmbedding
-        except ImportError:
-            raise ConfigurationError(
-                "The fastembed embedder is not installed: pip install fastembed"
-            ) from None
         self._name = settings.embedder_model or "BAAI/bge-small-en-v1.5"
         try:
             self.dimensions: int = TextEmbedding.get_embedding_size(self._name)

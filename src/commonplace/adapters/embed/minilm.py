@@ -1,4 +1,4 @@
-"""The default embedder: all-MiniLM-L6-v2 on this machine's processor, with nothing to download and no key."""
+"""The default embedder: all-MiniLM-L6-v2 on this machine's processor, without a key."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,30 +9,36 @@ from threading import Lock
 import numpy as np
 import onnxruntime as ort
 from anyio import CapacityLimiter, Lock as Turn, to_thread
-from tokenizers import Tokenizer
 
-from commonplace.adapters.embed import minilm_model
+from commonplace.adapters.embed import minilm_onnx
 from commonplace.adapters.embed.batches import clean, first, flat, regroup, require_own
-from commonplace.adapters.model_packages import packaged
-from commonplace.errors import ConfigurationError, EmbeddingFailed
+from commonplace.adapters.embed.safetensors_file import read_index
+from commonplace.adapters.embed.wordpiece import WordPiece
+from commonplace.adapters.model_download import MINILM, find
+from commonplace.errors import EmbeddingFailed
+from commonplace.malloc_trim import release_memory
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 
+MODEL, DIMENSIONS, MAX_TOKENS = "all-MiniLM-L6-v2", 384, 256
+_FILE, _TABLE = "model.safetensors", "embeddings.word_embeddings.weight"
+_SIZE = 90_868_376  # bytes; vectors of other weights could not be compared
 _BATCH_TOKENS = 256  # more at once are no faster, and a query waits for the batch that runs
-_SLICE = 512  # texts tokenised at once
+_SLICE = 512  # texts tokenized at once
 _BYTES = 20_000  # of a text; 256 tokens are far fewer
 
 
 class LocalEmbedder:
     quick = False
-    dimensions = minilm_model.DIMENSIONS
-    stamp = f"local/{minilm_model.MODEL}/{minilm_model.DIMENSIONS}"
+    dimensions = DIMENSIONS
+    stamp = f"local/{MODEL}/{DIMENSIONS}"
 
     def __init__(self, settings: Settings) -> None:
-        require_own(settings, minilm_model.MODEL, minilm_model.DIMENSIONS)
-        folder = packaged(minilm_model.PACKAGE, minilm_model.DISTRIBUTION) / "model"
-        minilm_model.check_present(folder / "model.safetensors")
-        self._model = _Model(settings, folder)
+        require_own(settings, MODEL, DIMENSIONS)
+        self._models = settings.data_dir / "models"
+        self._threads = settings.embedder_threads or os.cpu_count() or 1
+        self._lock = Lock()
+        self._loaded: _Model | None = None
         # One inference at a time has the cores. Bulk work queues for its own turn first, so that of all the batches
         # waiting only one is ever ahead of a query.
         self._one = CapacityLimiter(1)
@@ -43,91 +49,84 @@ class LocalEmbedder:
         vectors = np.empty((len(passages), self.dimensions), np.float32)
         for start in range(0, len(passages), _SLICE):
             part = passages[start : start + _SLICE]
-            tokens = await to_thread.run_sync(self._model.tokens, part)
+            tokens = await to_thread.run_sync(self._tokens, part)
             for batch in _batches(tokens):
+                same = [tokens[i] for i in batch]
                 async with self._bulk:
-                    found = await to_thread.run_sync(
-                        self._model.run, [tokens[i] for i in batch], limiter=self._one
-                    )
+                    found = await to_thread.run_sync(self._run, same, limiter=self._one)
                 vectors[[start + i for i in batch]] = found
         return regroup(vectors, texts)
 
     async def query(self, text: str) -> Vector:
         return first(
-            await to_thread.run_sync(
-                lambda: self._model.run(self._model.tokens([text])), limiter=self._one
-            )
+            await to_thread.run_sync(lambda: self._run(self._tokens([text])), limiter=self._one)
         )
 
     async def close(self) -> None:
-        self._model.unload()
-
-
-class _Model:
-    """Tokeniser and session, loaded at first use by whichever thread is first."""
-
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        self._folder = folder
-        self._models = settings.data_dir / "models"
-        self._threads = settings.embedder_threads or os.cpu_count() or 1
-        self._lock = Lock()
-        self._loaded: tuple[Tokenizer, ort.InferenceSession] | None = None
-
-    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        tokenizer, _ = self._load()
-        return [
-            encoding.ids
-            for encoding in tokenizer.encode_batch_fast([clean(text, _BYTES) for text in texts])
-        ]
-
-    def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
-        """Unit vectors of texts that have equally many tokens."""
-        _, session = self._load()
-        vectors: Vectors = session.run(None, {"ids": np.array(tokens, np.int32)})[0]
-        return vectors
-
-    def unload(self) -> None:
         with self._lock:
+            if self._loaded is not None:
+                self._loaded.close()
             self._loaded = None
 
-    def _load(self) -> tuple[Tokenizer, ort.InferenceSession]:
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._model().tokenizer.tokens(clean(text, _BYTES)) for text in texts]
+
+    def _run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
+        return self._model().run(tokens)
+
+    def _model(self) -> "_Model":
+        """Load the model at first use, by whichever thread is first. It may have been downloaded since the start."""
         with self._lock:
             if self._loaded is None:
-                try:
-                    graph = minilm_model.ensure_graph(
-                        self._folder / "model.safetensors", self._models
-                    )
-                    self._loaded = (
-                        _tokenizer(self._folder / "tokenizer.json"),
-                        _session(graph, self._threads),
-                    )
-                except (
-                    ConfigurationError
-                ) as error:  # the server runs by now, and words are found without a model
-                    raise EmbeddingFailed(error.message) from error
+                package = find(MINILM, self._models)
+                if package is None:
+                    raise EmbeddingFailed(f"The {MINILM.title} is not downloaded yet.")
+                self._loaded = _Model(package / "model", self._threads)
+                release_memory()  # the weights as they were before they were packed
             return self._loaded
 
 
-def _tokenizer(file: Path) -> Tokenizer:
-    tokenizer = Tokenizer.from_file(str(file))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(minilm_model.MAX_TOKENS)
-    return tokenizer
+class _Model:
+    def __init__(self, folder: Path, threads: int) -> None:
+        try:
+            if (folder / _FILE).stat().st_size != _SIZE:
+                raise ValueError(f"{_FILE} is not that of {MODEL}")
+            index = read_index(folder / _FILE)
+            self.tokenizer = WordPiece(folder / "vocab.txt", MAX_TOKENS)
+            self._table, self._offset = (folder / _FILE).open("rb", 0), index[_TABLE].offset
+            self._session = _session(minilm_onnx.build(index, _FILE, DIMENSIONS), folder, threads)
+        except Exception as error:  # onnxruntime's own errors have no common base
+            raise EmbeddingFailed(
+                f"The {MINILM.title} in {folder} is damaged. Delete that folder, "
+                f"then run `commonplace setup`. ({error})"
+            ) from error
+
+    def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
+        """Return the unit vectors of texts that have equally many tokens."""
+        rows = b"".join(self._row(number) for text in tokens for number in text)
+        given = np.frombuffer(rows, np.float32).reshape(len(tokens), -1, DIMENSIONS)
+        vectors: Vectors = self._session.run(None, {minilm_onnx.INPUT: given})[0]
+        return vectors
+
+    def close(self) -> None:
+        self._table.close()
+
+    def _row(self, number: int) -> bytes:
+        """Read a token's vector from the file: in memory, the table would take as much as all else."""
+        self._table.seek(self._offset + 4 * DIMENSIONS * number)
+        return self._table.read(4 * DIMENSIONS)
 
 
-def _session(graph: Path, threads: int) -> ort.InferenceSession:
+def _session(model: bytes, folder: Path, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     # Higher levels would fuse skip and layer norm again, into the slower operator.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own errors have no common base
-        raise ConfigurationError(
-            f"The embedding model in {graph.parent} cannot be loaded; delete that folder, "
-            f"and the next start builds it again. ({error})"
-        ) from error
+    options.add_session_config_entry(
+        "session.model_external_initializers_file_folder_path", str(folder)
+    )
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -1,133 +1,156 @@
-"""all-MiniLM-L6-v2 as an ONNX graph, from its safetensors weights.
+"""all-MiniLM-L6-v2 as an ONNX model that takes its weights from their safetensors file, as they are.
 
-It takes the token ids of texts that are equally long, and so needs no padding and no mask. The operators were chosen
-by measuring: no form of attention is faster, and the fused skip and layer norm is slower than its parts.
+Texts that are equally long go in together, as the vectors of their tokens: no padding, no mask, and the table of
+tokens, half of the weights, stays out of memory. The operators were chosen by measuring: no form of attention is
+faster, and the fused skip and layer norm is slower than its parts. onnxruntime turns the matrices over when it loads
+them. The format is written here because the `onnx` package brings 31 MB for it.
 """
 
-import os
-from pathlib import Path
-from typing import Any
+import struct
+from collections.abc import Mapping
 
-import numpy as np
-from onnx import NodeProto, TensorProto, helper
-from safetensors import safe_open
+from commonplace.adapters.embed.safetensors_file import Stored
 
-from commonplace.adapters.embed.minilm_model import DIMENSIONS, GRAPH, MAX_TOKENS, MODEL
-from commonplace.ports import Vectors
-
-_DATA = "weights.bin"
+INPUT = "tokens"
 _LAYERS, _HEADS = 6, 12
 _CONTRIB = "com.microsoft"
+_FLOAT, _INT64, _EXTERNAL = 1, 7, 1
+Field = tuple[int, int | float | str | bytes]
 
 
 class _Graph:
-    """Collects nodes, and writes tensors to a file beside the graph, which onnxruntime maps instead of copying."""
+    """Collects nodes and tensors, in protobuf's encoding."""
 
-    def __init__(self, weights: Path, folder: Path) -> None:
-        self.nodes: list[NodeProto] = []
-        self.tensors: list[TensorProto] = []
-        self._source: Any = safe_open(weights, framework="np")
-        self._file = (folder / _DATA).open("wb")
+    def __init__(self, index: Mapping[str, Stored], file: str) -> None:
+        self.nodes: list[bytes] = []
+        self.tensors: list[bytes] = []
+        self._index, self._file = index, file
 
-    def weights(self, *names: str) -> Vectors:
-        """Tensors of the model, side by side; matrices lie the way MatMul wants them."""
-        return np.concatenate([self._source.get_tensor(name).T for name in names], axis=-1)
-
-    def weight(self, *names: str) -> str:
-        return self.tensor(names[0], self.weights(*names))
-
-    def tensor(self, name: str, array: Vectors) -> str:
-        self._file.seek(-self._file.tell() % 4096, os.SEEK_CUR)
-        proto = TensorProto(
-            name=name,
-            data_type=TensorProto.FLOAT,
-            dims=array.shape,
-            data_location=TensorProto.EXTERNAL,
+    def weight(self, name: str) -> str:
+        stored = self._index[name]
+        place = {"location": self._file, "offset": stored.offset, "length": stored.length}
+        self.tensors.append(
+            _message(
+                *((1, size) for size in stored.shape),
+                (2, _FLOAT),
+                (8, name),
+                *((13, _message((1, key), (2, str(value)))) for key, value in place.items()),
+                (14, _EXTERNAL),
+            )
         )
-        for key, value in (
-            ("location", _DATA),
-            ("offset", self._file.tell()),
-            ("length", array.nbytes),
-        ):
-            proto.external_data.add(key=key, value=str(value))
-        self._file.write(np.ascontiguousarray(array, np.float32).tobytes())
-        self.tensors.append(proto)
         return name
 
-    def numbers(self, name: str, *values: int) -> str:
-        self.tensors.append(helper.make_tensor(name, TensorProto.INT64, [len(values)], values))
+    def number(self, value: int) -> str:
+        name = f"number_{len(self.tensors)}"
+        raw = value.to_bytes(8, "little", signed=True)
+        self.tensors.append(_message((1, 1), (2, _INT64), (8, name), (9, raw)))
         return name
 
-    def node(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+    def node(self, op: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
         output = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, inputs, [output], domain=domain, **attributes))
+        told = (
+            _message((1, name), (2, value), (20, 1))
+            if isinstance(value, float)
+            else _message((1, name), (3, value), (20, 2))
+            for name, value in attributes.items()
+        )
+        self.nodes.append(
+            _message(
+                *((1, name) for name in inputs),
+                (2, output),
+                (4, op),
+                *((5, attribute) for attribute in told),
+                (7, domain),
+            )
+        )
         return output
 
-    def close(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+    def matrix(self, *names: str) -> str:
+        """Weights side by side, lying the way MatMul wants them."""
+        return self._joined([self.node("Transpose", self.weight(f"{n}.weight")) for n in names], 1)
+
+    def bias(self, *names: str) -> str:
+        return self._joined([self.weight(f"{name}.bias") for name in names], 0)
+
+    def _joined(self, parts: list[str], axis: int) -> str:
+        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=axis)
 
 
-def build(weights: Path, folder: Path) -> None:
-    graph = _Graph(weights, folder)
-    try:
-        hidden = _embeddings(graph)
-        for layer in range(_LAYERS):
-            hidden = _layer(graph, hidden, f"encoder.layer.{layer}.")
-        pooled = graph.node("ReduceMean", hidden, graph.numbers("tokens_axis", 1), keepdims=0)
-        output = graph.node("LpNormalization", pooled, axis=1, p=2)
-    finally:
-        graph.close()
-    proto = helper.make_graph(
-        graph.nodes,
-        MODEL,
-        [helper.make_tensor_value_info("ids", TensorProto.INT32, ["batch", "length"])],
-        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", DIMENSIONS])],
-        graph.tensors,
+def build(index: Mapping[str, Stored], file: str, dimensions: int) -> bytes:
+    """Return the model. `file`: the name of the weights' file, in the folder that the session is told."""
+    graph = _Graph(index, file)
+    hidden = _embeddings(graph)
+    for layer in range(_LAYERS):
+        hidden = _layer(graph, hidden, f"encoder.layer.{layer}.")
+    pooled = graph.node("ReduceMean", hidden, graph.number(1), keepdims=0)
+    output = graph.node("LpNormalization", pooled, axis=1, p=2)
+    proto = _message(
+        *((1, node) for node in graph.nodes),
+        (2, "all-MiniLM-L6-v2"),
+        *((5, tensor) for tensor in graph.tensors),
+        (11, _value(INPUT, "batch", "length", dimensions)),
+        (12, _value(output, "batch", dimensions)),
     )
-    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(_CONTRIB, 1)]
-    model = helper.make_model(proto, opset_imports=opsets, ir_version=9)
-    (folder / GRAPH).write_bytes(model.SerializeToString())
+    opsets = [_message((1, domain), (2, version)) for domain, version in (("", 18), (_CONTRIB, 1))]
+    return _message((1, 9), (7, proto), *((8, opset) for opset in opsets))
 
 
 def _embeddings(graph: _Graph) -> str:
-    words, positions, types = (
-        graph.weights(f"embeddings.{kind}_embeddings.weight").T
-        for kind in ("word", "position", "token_type")
+    positions, kinds = (
+        graph.weight(f"embeddings.{kind}_embeddings.weight") for kind in ("position", "token_type")
     )
-    word = graph.node("Gather", graph.tensor("words", words), "ids")
-    length = graph.node("Shape", "ids", start=1, end=2)
-    places = graph.tensor("places", positions[:MAX_TOKENS] + types[0])
-    place = graph.node("Slice", places, graph.numbers("first", 0), length)
-    return _norm(graph, graph.node("Add", word, place), "embeddings.LayerNorm")
+    first, second = graph.number(0), graph.number(1)
+    length = graph.node("Shape", INPUT, start=1, end=2)
+    places = graph.node("Add", graph.node("Slice", positions, first, length),
+                        graph.node("Slice", kinds, first, second))  # fmt: skip
+    return _norm(graph, graph.node("Add", INPUT, places), "embeddings.LayerNorm")
 
 
 def _layer(graph: _Graph, hidden: str, name: str) -> str:
-    own, dense = f"{name}attention.self.", f"{name}attention.output."
-    matrix = graph.weight(*(f"{own}{part}.weight" for part in ("query", "key", "value")))
-    bias = graph.weight(*(f"{own}{part}.bias" for part in ("query", "key", "value")))
-    attended = graph.node("Attention", hidden, matrix, bias, domain=_CONTRIB, num_heads=_HEADS)
-    hidden = _residual(graph, attended, hidden, dense)
-    wide = graph.node("MatMul", hidden, graph.weight(f"{name}intermediate.dense.weight"))
-    wide = graph.node(
-        "BiasGelu", wide, graph.weight(f"{name}intermediate.dense.bias"), domain=_CONTRIB
-    )
+    own = [f"{name}attention.self.{part}" for part in ("query", "key", "value")]
+    attended = graph.node("Attention", hidden, graph.matrix(*own), graph.bias(*own),
+                          domain=_CONTRIB, num_heads=_HEADS)  # fmt: skip
+    hidden = _residual(graph, attended, hidden, f"{name}attention.output.")
+    wide = graph.node("MatMul", hidden, graph.matrix(f"{name}intermediate.dense"))
+    wide = graph.node("BiasGelu", wide, graph.bias(f"{name}intermediate.dense"), domain=_CONTRIB)
     return _residual(graph, wide, hidden, f"{name}output.")
 
 
 def _residual(graph: _Graph, inner: str, hidden: str, name: str) -> str:
-    dense = graph.node("MatMul", inner, graph.weight(f"{name}dense.weight"))
-    biased = graph.node("Add", dense, graph.weight(f"{name}dense.bias"))
+    dense = graph.node("MatMul", inner, graph.matrix(f"{name}dense"))
+    biased = graph.node("Add", dense, graph.bias(f"{name}dense"))
     return _norm(graph, graph.node("Add", biased, hidden), f"{name}LayerNorm")
 
 
 def _norm(graph: _Graph, inner: str, name: str) -> str:
-    return graph.node(
-        "LayerNormalization",
-        inner,
-        graph.weight(f"{name}.weight"),
-        graph.weight(f"{name}.bias"),
-        axis=-1,
-        epsilon=1e-12,
-    )
+    weight, bias = graph.weight(f"{name}.weight"), graph.weight(f"{name}.bias")
+    return graph.node("LayerNormalization", inner, weight, bias, axis=-1, epsilon=1e-12)
+
+
+def _value(name: str, *sizes: int | str) -> bytes:
+    dims = (_message((1 if isinstance(size, int) else 2, size)) for size in sizes)
+    shape = _message(*((1, dim) for dim in dims))
+    return _message((1, name), (2, _message((1, _message((1, _FLOAT), (2, shape))))))
+
+
+def _message(*fields: Field) -> bytes:
+    """Encode numbered fields as protobuf does."""
+    return b"".join(_field(number, value) for number, value in fields)
+
+
+def _field(number: int, value: int | float | str | bytes) -> bytes:
+    if isinstance(value, int):
+        return _varint(number << 3) + _varint(value)
+    if isinstance(value, float):
+        return _varint(number << 3 | 5) + struct.pack("<f", value)
+    data = value.encode() if isinstance(value, str) else value
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    value &= 2**64 - 1  # negative ones in two's complement
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])

@@ -4,27 +4,28 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from safetensors.numpy import load_file
-from tokenizers import Tokenizer
 
 from commonplace.adapters.embed.batches import clean, first, flat, regroup, require_own, unit
-from commonplace.adapters.model_packages import packaged
-from commonplace.errors import ConfigurationError
+from commonplace.adapters.embed.safetensors_file import read_index, read_tensor
+from commonplace.adapters.model_download import installed
+from commonplace.errors import ConfigurationError, extra
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
 from commonplace.thread_pool import ThreadPool
 
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
 _MODEL, _DIMENSIONS = "wordllama-l2_supercat", 256
-_DISTRIBUTION = "wordllama==0.4.0.post1"
 _SHORT = 500  # characters
 _BYTES = 200_000  # of a passage; its average has long settled by then
 
 
 class _Loaded(NamedTuple):
-    tokenizer: Tokenizer
+    tokenizer: "Tokenizer"
     table: Vectors
 
 
@@ -35,13 +36,18 @@ class StaticEmbedder:
 
     def __init__(self, settings: Settings) -> None:
         require_own(settings, _MODEL, _DIMENSIONS)
-        folder = packaged("wordllama", _DISTRIBUTION)
+        with extra("static", "The static embedder"):
+            import tokenizers  # noqa: F401
+
+            folder = installed("wordllama")
+            if folder is None:
+                raise ModuleNotFoundError("wordllama")
         self._weights = folder / "weights" / "l2_supercat_256.safetensors"
         self._vocabulary = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
         for file in (self._weights, self._vocabulary):
             if not file.is_file():
                 raise ConfigurationError(
-                    f"{file} is missing; reinstall it: pip install --no-deps {_DISTRIBUTION}"
+                    f"{file} is missing. Reinstall it: pip install --force-reinstall wordllama"
                 )
         self._threads = ThreadPool(2, "embed")
         self._lock = Lock()
@@ -79,7 +85,10 @@ class StaticEmbedder:
 
 @cache  # every application in a process has the same, and nobody changes it
 def _read(vocabulary: Path, weights: Path) -> _Loaded:
+    from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return _Loaded(tokenizer, load_file(weights)["embedding.weight"].astype(np.float32))
+    table = read_tensor(weights, read_index(weights)["embedding.weight"])
+    return _Loaded(tokenizer, np.array(table, np.float32))

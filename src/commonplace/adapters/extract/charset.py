@@ -3,8 +3,6 @@
 import codecs
 import re
 
-from charset_normalizer import from_bytes
-
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -52,6 +50,8 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
             return data.decode(known)
         except (UnicodeError, LookupError):  # LookupError: "zip" is a codec, but not for text
             continue
+    from charset_normalizer import from_bytes  # most texts are UTF-8
+
     best = from_bytes(data[:_SAMPLE]).best()
     return data.decode(best.encoding if best is not None else "cp1252", "replace")
 

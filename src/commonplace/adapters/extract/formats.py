@@ -6,7 +6,7 @@ from importlib import import_module
 
 from commonplace.adapters.extract import media_type
 from commonplace.adapters.extract.input_file import Caps, Source
-from commonplace.errors import IngestFailed
+from commonplace.errors import IngestFailed, extra
 from commonplace.model import Extracted
 
 _READERS = {
@@ -41,9 +41,10 @@ def read(source: Source, caps: Caps) -> Extracted:
     module = _READERS.get(kind) or ("plain_text" if media_type.is_text(kind) else None)
     if module is None:
         raise IngestFailed(_refusal(kind))
-    reader: Callable[[Source, Caps], Extracted] = import_module(
-        f"commonplace.adapters.extract.{module}"
-    ).read
+    with extra("ocr", "Text in images", IngestFailed):
+        reader: Callable[[Source, Caps], Extracted] = import_module(
+            f"commonplace.adapters.extract.{module}"
+        ).read
     return reader(replace(source, media_type=kind), caps)
 
 

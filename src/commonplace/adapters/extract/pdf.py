@@ -18,7 +18,7 @@ from commonplace.adapters.extract.input_file import (
     take_until_full,
 )
 from commonplace.adapters.extract.paragraphs import split_paragraphs
-from commonplace.errors import IngestFailed
+from commonplace.errors import IngestFailed, extra
 from commonplace.model import Extracted
 
 _FEWEST_LETTERS = 10  # a page with fewer has at most a number that a scanner printed
@@ -89,7 +89,8 @@ def _read_page(document: pdfium.PdfDocument, number: int) -> tuple[list[str], bo
 
 
 def _recognize(document: pdfium.PdfDocument, number: int, caps: Caps) -> str:
-    from commonplace.adapters.extract import image_ocr  # most PDFs need no OCR
+    with extra("ocr", "Text in scanned pages", IngestFailed):
+        from commonplace.adapters.extract import image_ocr  # most PDFs need no OCR
 
     page = document[number]
     width, height = page.get_size()

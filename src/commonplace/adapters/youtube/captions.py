@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 from anyio import Path as AsyncPath
-from lxml import etree
 
 from commonplace.adapters.extract import subtitles
 from commonplace.adapters.extract.input_file import clean_title, limit_size, parse_date
@@ -115,6 +114,8 @@ def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
 
 
 def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
+    from lxml import etree  # most captions come as JSON
+
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
     root = etree.fromstring(timed.encode(), parser)
     if root is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -150,16 +150,25 @@ class Sources:
         captions: Captions,
         soundtracks: Soundtracks,
         settings: Settings,
+        require_speech: Callable[[], None],
     ) -> None:
+        """`require_speech` raises IngestFailed where recordings cannot be transcribed."""
         self._fetcher = fetcher
         self._extractor = extractor
         self._captions = captions
+        self._require_speech = require_speech
         self._soundtracks = soundtracks
         self._max_bytes = settings.fetch_max_mb * MEGABYTE
 
     async def read(self, url: str, progress: Progress = no_progress, *, queue: str = "") -> Source:
         """Read a URL. Raises IngestFailed with the reason if there is nothing to read. `queue`: see
         Extractor."""
+        source = await self._read(url, progress, queue)
+        if source.recording is not None:
+            self._require_speech()
+        return source
+
+    async def _read(self, url: str, progress: Progress, queue: str) -> Source:
         if video := youtube_id(url):
             return await self._video(url, video, progress)
         await progress(0.1, f"Fetching {urlsplit(url).netloc}")

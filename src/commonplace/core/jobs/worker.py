@@ -13,6 +13,7 @@ from typing import Protocol
 from commonplace.core.jobs.lease import LEASE_SECONDS
 from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.errors import CommonplaceError
+from commonplace.malloc_trim import release_memory
 from commonplace.model import Job, now
 from commonplace.model.jobs import EMBED, INGEST, TRANSFORM
 from commonplace.ports import Wake
@@ -99,7 +100,9 @@ class Worker:
                 for job in jobs:  # finished or failed ones stay so
                     await retry_or_fail(self._store, self._name, job, error)
             return len(jobs)
-        idle.set()
+        if not idle.is_set():
+            release_memory()  # that the last jobs needed
+            idle.set()
         if time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))

@@ -1,5 +1,6 @@
 """The `commonplace` command: one module per group of commands."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -62,4 +63,6 @@ def root(
 
 
 def main() -> None:
-    app()
+    """Run the command line. Without arguments on a terminal, serve and open the browser."""
+    alone = len(sys.argv) == 1 and sys.stdout.isatty()
+    app(["serve", "--browser"] if alone else None)

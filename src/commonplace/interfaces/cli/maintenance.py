@@ -21,7 +21,19 @@ ENOUGH_SPACE = 500_000_000
 
 
 def register(root: typer.Typer) -> None:
-    add_commands(root, {"reindex": reindex, "doctor": doctor, "eval": evaluate})
+    add_commands(root, {"setup": setup, "reindex": reindex, "doctor": doctor, "eval": evaluate})
+
+
+async def setup(context: CommandContext) -> None:
+    """Download the models that the settings use, so that the server need not do it."""
+    from commonplace.app import download_models
+
+    context.require_owner()
+    done = await download_models(context.settings, output.progress)
+    context.show(
+        {"downloaded": done},
+        f"Downloaded: {', '.join(done)}." if done else "All models are here already.",
+    )
 
 
 async def reindex(session: Session) -> None:

@@ -38,6 +38,9 @@ async def serve(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")
     ] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Open the library in a browser.")
+    ] = False,
 ) -> None:
     """Run the server: web app, MCP, REST and job workers."""
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -58,7 +61,11 @@ async def serve(
             await app.store.check()
             secret = await app.people.first_token()
             claim = await app.accounts.first_invitation()
-            await _http(app, listener, lambda: _greet(context, address(settings), secret, claim))
+            url = address(settings)
+            await _beside(
+                app.models.keep_trying(output.note),
+                _http(app, listener, lambda: _greet(context, url, secret, claim, browser)),
+            )
 
 
 async def mcp(context: CommandContext) -> None:
@@ -69,7 +76,7 @@ async def mcp(context: CommandContext) -> None:
     async with context.open(workers=min(1, context.settings.workers)) as (app, _):
         serving = asyncio.create_task(serve_stdio(app, lambda: context.find_caller(app)))
         told = asyncio.create_task(_stop_signal().wait())
-        await _beside(_warm(app), _first_of(serving, told))
+        await _beside(_prepare(app), _first_of(serving, told))
     if not serving.done():
         os._exit(0)  # a thread still waits for a line of standard input, and nothing can wake it
     told.cancel()
@@ -78,10 +85,10 @@ async def mcp(context: CommandContext) -> None:
 
 async def worker(context: CommandContext) -> None:
     """Run jobs outside the server, on this or another machine."""
-    async with replace(context, token=None).open(workers=1):
+    async with replace(context, token=None).open(workers=1) as (app, _):
         told = _stop_signal()
         output.note("Working on jobs.")
-        await told.wait()
+        await _beside(app.models.keep_trying(output.note), told.wait())
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -98,7 +105,9 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigurationError(f"Cannot listen on {host}:{port}: {error.strerror}.") from error
 
 
-def _greet(context: CommandContext, url: str, secret: str | None, claim: str | None) -> None:
+def _greet(
+    context: CommandContext, url: str, secret: str | None, claim: str | None, browser: bool
+) -> None:
     line = claude_code(url, secret or PLACEHOLDER)
     link = f"{url}/claim/{claim}" if claim else None
     if context.as_json:
@@ -123,6 +132,10 @@ def _greet(context: CommandContext, url: str, secret: str | None, claim: str | N
                 "\nOther clients: commonplace connect --help"
             )
     sys.stdout.flush()
+    if browser:
+        import webbrowser
+
+        webbrowser.open(link or url)
 
 
 async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
@@ -149,8 +162,9 @@ async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
     await Server(make_asgi(app), app.settings, timeout_graceful_shutdown=5).serve([listener])
 
 
-async def _warm(app: "Services") -> None:
-    """Load the model and the library before the first search."""
+async def _prepare(app: "Services") -> None:
+    """Load the model and the library before the first search, after downloading what is missing."""
+    await app.models.keep_trying(output.note)
     try:
         await app.search.warm()
     except CommonplaceError as error:

@@ -138,7 +138,7 @@ async def _warm_up(app: FastAPI, services: Services) -> None:
             app.state.embedder = "loaded"
             await services.search.warm()
         except CommonplaceError as error:
-            if app.state.embedder != "failed":
+            if app.state.embedder != "failed" and not services.models.missing:
                 log.warning("The embedder does not work yet: %s", error.message)
             app.state.embedder = "failed"
             await asyncio.sleep(EMBEDDER_SECONDS)
