@@ -47,7 +47,9 @@ ROUNDS = [
         replace(
             properties.PART,
             open=partial(
-                properties.open_properties, profile="suite", files=("tests/core/test_packing.py",)
+                properties.open_properties,
+                profile="suite",
+                files=("tests/core/test_token_budget.py",),
             ),
         ),
         1,

@@ -253,7 +253,7 @@ class TestSettings:
                 },
                 "COMMONPLACE_TRANSCRIBER_URL",
             ),
-            ({"transcriber_model": "large-v3"}, "models are not downloaded"),
+            ({"transcriber_model": "large-v3"}, "only the default model is downloaded"),
         ],
     )
     async def test_a_mistake_shows_when_the_transcriber_is_made(

@@ -15,7 +15,7 @@ ROOT = Path(commonplace.__file__).parent
 
 @given(st.text(st.sampled_from("ae \u0301\u0323\u0344\u0f73\u0f71\uff9e가각語ﬁ"), max_size=60))
 def test_usual_text_is_normalized_as_always(text: str) -> None:
-    for form in ("NFC", "NFKC", "NFKD"):
+    for form in ("NFC", "NFD", "NFKC", "NFKD"):
         if not re.search("[\u0301\u0323\u0344\u0f73\u0f71\uff9e]{31}", text):
             assert normalize(form, text) == unicodedata.normalize(form, text)
 

@@ -165,7 +165,7 @@ def test_notes_of_the_same_title_stay_apart_by_date_and_words(
 
 def test_what_is_no_export_is_refused(cli: Commands, tmp_path: Path) -> None:
     (tmp_path / "notes.json").write_text("{}")
-    assert "What can be imported" in cli.fails("import", tmp_path / "notes.json")
+    assert "Nothing to import was found" in cli.fails("import", tmp_path / "notes.json")
     assert "There is no file or folder" in cli.fails("import", tmp_path / "nowhere")
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.embed.openai import OpenAIEmbedder
+from commonplace.adapters.embed.service import RemoteEmbedder
 from commonplace.core.ingest import embedding
+from commonplace.core.ingest.summaries import TransformJobs
 from commonplace.core.jobs import retry
 from commonplace.core.search import search
 from commonplace.model import JobState
@@ -32,7 +34,7 @@ async def house(
     data_dir: Path, service: EmbeddingService, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[House]:
     """A server whose embedder is a service, and that waits for nothing."""
-    monkeypatch.setitem(OpenAIEmbedder.__init__.__kwdefaults__, "pauses", ())
+    monkeypatch.setitem(RemoteEmbedder.__init__.__kwdefaults__, "pauses", ())
     for name in ("SHORTEST_PAUSE", "LONGEST_PAUSE", "LONGEST_WAIT"):
         monkeypatch.setattr(retry, name, 0)
     monkeypatch.setattr(search, "RECHECK_SECONDS", -1)
@@ -201,7 +203,7 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(
     async def fail(*args: Any) -> Any:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(house.app.worker._handlers["transform"], "_tried", fail)
+    monkeypatch.setattr(TransformJobs, "_try", fail)
     for _ in range(TURNS):
         await house.app.worker.run_once()
     [job] = await house.app.store.jobs.list_jobs(

@@ -184,10 +184,10 @@ async def test_scoped_tokens_see_what_they_queued_themselves(
     ("wish", "message"),
     [
         ({"content": " "}, "Content cannot be empty"),
-        ({"source_title": ""}, "`source_title` must be text"),
+        ({"source_title": ""}, "`source_title` must not be empty"),
         ({"review": True}, "persist=true"),
         ({"project": "project_nowhere"}, "There is no entity"),
-        ({"limit": 51}, "from 1 to 50"),
+        ({"limit": 51}, "`limit` must be at most 50"),
         ({"content": "x" * 50_001}, "50,000"),
     ],
 )

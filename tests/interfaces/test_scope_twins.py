@@ -14,7 +14,7 @@ from tests.interfaces.twins import ACTIONS, SCOPES, Names, calls, compare, open_
 from tests.services import temporary_schema
 
 pytestmark = pytest.mark.anyio
-CALLS = {"folders": 700, "kb": 300}  # on each engine
+CALLS = {"folders": 600, "kb": 200}  # on each engine, and 100 more until every tool answered
 ROUTES = 30  # that must have answered a call with something else than an error, beside all tools
 # What a scope has no part in: the process's own figures, and the link that bytes are sent to, which `Call.content` follows.
 ELSEWHERE = {
@@ -46,12 +46,15 @@ async def test_answers_do_not_depend_on_what_is_out_of_scope(
     tmp_path: Path, databases: tuple[Mapping[str, Any], Mapping[str, Any]], hidden_by: str
 ) -> None:
     """Scores, order, totals, conflicts, links, suggestions, refusals: all is as if there were nothing else."""
+    tools = {tool.name for tool in ALL_TOOLS}
     async with open_twins(tmp_path, hidden_by, seed=1, settings=databases) as twins:
-        difference = await compare(twins, CALLS[hidden_by], seed=1)
-    assert not difference, difference
-    assert {path for method, path in twins.reached if method == "tool"} == {
-        tool.name for tool in ALL_TOOLS
-    }
+        for seed in range(1, 10):
+            count = CALLS[hidden_by] if seed == 1 else 100
+            difference = await compare(twins, count, seed=seed)
+            assert not difference, difference
+            if tools <= {path for method, path in twins.reached if method == "tool"}:
+                break
+    assert tools <= {path for method, path in twins.reached if method == "tool"}
     assert len(twins.reached) - len(ALL_TOOLS) >= ROUTES, (
         "too many calls were refused to prove anything"
     )

@@ -49,7 +49,7 @@ def new_public_id() -> str:
     return letters
 
 
-def normalize(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
+def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """Normalize Unicode in linear time: cuts long runs of marks, which Python sorts slowly."""
     beyond_latin = len(text) - len(text.encode("latin-1", "ignore"))
     if beyond_latin > _MOST_MARKS and _MARKS_PERHAPS.search(text):

@@ -6,8 +6,11 @@ The `tokenizers` package gives the same ids, but brings 35 MB and a client for d
 import unicodedata
 from pathlib import Path
 
+from commonplace.model import normalize
+
 _UNKNOWN, _START, _END = "[UNK]", "[CLS]", "[SEP]"
 _LONGEST = 100  # characters of a word; a longer one counts as unknown
+_CACHED = 10_000  # characters; no text fills the memory with the million that there are
 # Characters of writing systems without spaces between words: each is a word.
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF),
@@ -22,7 +25,8 @@ _IDEOGRAPHS = (
 
 class WordPiece:
     def __init__(self, vocabulary: Path, most: int) -> None:
-        """`vocabulary`: a file with a piece on each line; `most`: tokens of a text, both ends counted."""
+        """`vocabulary`: a file with a piece on each line; `most`: tokens of a text,
+        including the first and the last, which mark its ends."""
         with vocabulary.open(encoding="utf-8") as lines:
             self._ids = {line.rstrip("\n"): number for number, line in enumerate(lines)}
         self._most = most - 2
@@ -30,7 +34,7 @@ class WordPiece:
 
     def tokens(self, text: str) -> list[int]:
         found: list[int] = []
-        for word in unicodedata.normalize("NFD", text).translate(self._plain).split():
+        for word in normalize("NFD", text).translate(self._plain).split():
             number = self._ids.get(word)
             found += [number] if number is not None else self._pieces(word)
             if len(found) >= self._most:
@@ -64,7 +68,8 @@ class _Plain(dict[int, str]):
             plain = f" {character} "
         else:
             plain = character.lower()
-        self[code] = plain
+        if len(self) < _CACHED:
+            self[code] = plain
         return plain
 
 
