@@ -91,7 +91,7 @@ async def run(settings: Settings, folder: Path, sample: int) -> None:
         caller = await app.access.owner()
         assert isinstance(caller, Caller)
         watch = Watch()
-        await import_folder(app.library, app.folders, caller, folder, lambda done, total: None)
+        await import_folder(app.bulk_import, app.folders, caller, folder, lambda done, total: None)
         _, sections = await app.store.sections.coverage(caller.scope, app.embedder.stamp)
         wall, cpu = watch.rates(sections)
         print(f"{sections} sections; keyword-live: {wall:,.0f} a second, {cpu:,.0f} a cpu-second")

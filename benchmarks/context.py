@@ -110,8 +110,8 @@ async def main(count: int, postgres: str) -> None:
                 for n in range(20)
             ]
             for start in range(0, count, 500):
-                await app.library.put(caller, records[start : start + 500])
-            await app.library.put(caller, projects)
+                await app.bulk_import.put(caller, records[start : start + 500])
+            await app.bulk_import.put(caller, projects)
             await app.store.relations.put(
                 caller.scope,
                 [

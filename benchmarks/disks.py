@@ -52,7 +52,7 @@ async def fill(app: Services, me: Caller, disks: int) -> None:
     """Texts of the installed packages, cut to a page or two; over again, under other titles, when there are too few."""
     known = [text[:LONGEST] for text in texts(min(disks, 4_000))]
     for start in range(0, disks, 500):
-        await app.library.put(
+        await app.bulk_import.put(
             me,
             [
                 Record(

@@ -48,7 +48,7 @@ async def fill(settings: Settings, sections: int) -> int:
             if (await app.store.sections.coverage(me.scope, app.embedder.stamp))[1] == 0:
                 write(Path(folder), max(10, sections // 9))
                 await import_folder(
-                    app.library, app.folders, me, Path(folder), lambda done, total: None
+                    app.bulk_import, app.folders, me, Path(folder), lambda done, total: None
                 )
         while (await app.store.jobs.counts()).keys() & {"queued", "running"}:
             await asyncio.sleep(0.2)

@@ -32,7 +32,7 @@ async def main() -> None:
                     (await app.folders.create(owner, f"Folder {n:02}")).id for n in range(FOLDERS)
                 ]
                 for start in range(0, ITEMS, 1000):
-                    await app.library.put(
+                    await app.bulk_import.put(
                         owner, [record(owner, folders, n) for n in range(start, start + 1000)]
                     )
                 cookies = {

@@ -264,7 +264,7 @@ async def test_the_first_page_is_light_and_costs_no_more_with_ten_times_the_item
         base_url=site.url, cookies=cookies, headers={"Accept": "text/html"}
     ) as client:
         for first, last in ((0, 500), (500, 5_000)):
-            await site.app.library.put(site.owner, [record(n) for n in range(first, last)])
+            await site.app.bulk_import.put(site.owner, [record(n) for n in range(first, last)])
             spent.append({})
             for path in ("/", f"/?folder={folders[1]}", "/?tag=tag7", "/?page=10", "/?order=title"):
                 times = []

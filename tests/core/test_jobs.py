@@ -23,7 +23,7 @@ async def import_notes(shop: Workshop, folder: Path, count: int) -> None:
             f"# Note {n}\n\nOtters number {n} hold hands while they sleep on the river."
         )
     await import_folder(
-        shop.app.library, shop.app.folders, shop.owner, folder, lambda done, total: None
+        shop.app.bulk_import, shop.app.folders, shop.owner, folder, lambda done, total: None
     )
 
 

@@ -41,7 +41,9 @@ class Shelf:
         self.app, self.owner = app, owner
 
     async def take_in(self, folder: Path) -> ImportResult:
-        return await import_folder(self.app.library, self.app.folders, self.owner, folder, quiet)
+        return await import_folder(
+            self.app.bulk_import, self.app.folders, self.owner, folder, quiet
+        )
 
     async def give_out(self, folder: Path) -> int:
         return await export_folder(self.app.library, self.app.versions, self.owner, folder, quiet)
@@ -455,7 +457,7 @@ async def test_a_token_of_one_folder_cannot_import(shelf: Shelf, vault: Path) ->
     folder = await shelf.app.folders.create(shelf.owner, "work")
     scoped = replace(shelf.owner, folders=frozenset({folder.id}))
     with pytest.raises(ForbiddenScope):
-        await import_folder(shelf.app.library, shelf.app.folders, scoped, vault, quiet)
+        await import_folder(shelf.app.bulk_import, shelf.app.folders, scoped, vault, quiet)
     assert await shelf.by_title() == {}
 
 

@@ -261,7 +261,7 @@ def test_what_the_web_app_queued_is_listed_and_retried(cli: Commands, data_dir: 
             owner = await app.access.owner()
             assert owner is not None
             return (
-                await app.unread.submit(owner, Draft("url", url="http://127.0.0.1:1/secret"))
+                await app.queued_items.submit(owner, Draft("url", url="http://127.0.0.1:1/secret"))
             ).item.id
 
     item_id = asyncio.run(queue())

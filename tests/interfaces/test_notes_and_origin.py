@@ -46,7 +46,7 @@ async def test_no_word_that_somebody_writes_hides_an_item_from_its_owner(house: 
             )
         ).status_code == 200
         related, _ = await house.add("By relation")
-        await house.app.library.relate(
+        await house.app.bulk_import.relate(
             house.owner, [Relation(house.owner.library_id, related, Kind.ANNOTATES, target)]
         )
     page = await library_page(house)
@@ -86,7 +86,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
             "metadata": {"front_matter": {"annotates": target, "origin": "you"}},
         }
         forged = (await owner.post("/api/entities?sync=true", json=body)).json()["id"]
-    await house.app.library.relate(
+    await house.app.bulk_import.relate(
         house.owner,
         [
             Relation(
@@ -103,7 +103,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
     )
     async with open_house(tmp_path / "other") as other:
         await markdown_folder.import_folder(
-            other.app.library,
+            other.app.bulk_import,
             other.app.folders,
             other.owner,
             tmp_path / "out",

@@ -201,7 +201,9 @@ async def test_bytes_that_arrived_before_a_crash_are_queued_at_the_next_start(
     for place in ("enqueue", "put"):  # after the bytes were stored, and before
         with monkeypatch.context() as patch:
             patch.setattr(
-                house.app.unread if place == "enqueue" else house.app.uploads._blobs, place, crash
+                house.app.queued_items if place == "enqueue" else house.app.uploads._blobs,
+                place,
+                crash,
             )
             assert (
                 await drop(visitor, f"{place}.txt", f"{place}: {NOTE}".encode())
@@ -227,7 +229,7 @@ async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
     body = {"name": "note.txt", "type": "text/plain", "size": len(NOTE)}
     promised = (await visitor.post("/uploads", json=body)).json()
     with monkeypatch.context() as patch:
-        patch.setattr(house.app.unread, "enqueue", fail)
+        patch.setattr(house.app.queued_items, "enqueue", fail)
         assert (await visitor.put(promised["url"], content=NOTE.encode())).status_code == 503
     answer = await visitor.post("/add", data={"upload": promised["upload"]})
     assert answer.status_code == 200, answer.text
@@ -557,7 +559,7 @@ async def all_items(owner: httpx.AsyncClient) -> list[Any]:
 
 
 async def test_one_library_with_many_adds_does_not_keep_others_waiting(house: House) -> None:
-    unread = house.app.unread
+    unread = house.app.queued_items
     for n in range(20):
         await unread.submit(house.owner, Draft("text", f"Mine {n}", f"Note {n}. {NOTE}"))
     theirs = (await unread.submit(house.stranger, Draft("text", "Theirs", NOTE))).item.id

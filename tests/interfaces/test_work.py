@@ -7,7 +7,7 @@ import anyio
 import httpx
 import pytest
 
-from commonplace.interfaces.mcp.tasks import ACTIONS, Manage
+from commonplace.interfaces.mcp.manage import ACTIONS, Manage
 from commonplace.model.workflow import TASK
 from tests.core.workshop import open_workshop
 from tests.interfaces.command import Commands

@@ -354,7 +354,7 @@ async def _furnish(twins: Twins, dice: Random) -> None:
 
 async def _handle(twins: Twins, which: int, house: House) -> None:
     """What only a person can do, with what the scope sees: an item that could not be read, a note in a margin, a disk for others."""
-    unread = await house.app.unread.submit(
+    unread = await house.app.queued_items.submit(
         house.owner, Draft("url", url="http://127.0.0.1:9/visible"), house.folders["Red"]
     )
     noted, _ = await _add(
@@ -451,7 +451,7 @@ async def change_unseen(twins: Twins, dice: Random, which: int) -> None:
                 Draft("text", f"Unread {twins.unseen}", text(dice), in_kb=place["in_kb"]),
             ):
                 if not by_kb or not place["in_kb"]:
-                    await house.app.unread.submit(house.owner, draft, place_id)
+                    await house.app.queued_items.submit(house.owner, draft, place_id)
         if not by_kb:  # a long text waits for its vectors
             await owner.post(
                 "/api/v1/ingest",

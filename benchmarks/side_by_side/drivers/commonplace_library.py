@@ -80,7 +80,7 @@ class Driver(Base):
                     for n in range(start, min(start + AT_ONCE, notes.stop))
                 ]
 
-        async for _ in self.app.library.import_batches(self.owner, lots()):
+        async for _ in self.app.bulk_import.put_batches(self.owner, lots()):
             pass
 
     def settle(self, patience: float) -> None:

@@ -18,6 +18,7 @@ from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.summaries import TransformJobs
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
 from commonplace.core.ingest.transcription_webhook import Webhooks
+from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
@@ -25,7 +26,7 @@ from commonplace.core.items.folders import Folders
 from commonplace.core.items.ingest_jobs import IngestJobs
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
-from commonplace.core.items.unread import Unread
+from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
 from commonplace.core.jobs.worker import Handler, Worker
@@ -78,8 +79,9 @@ class Services:
     invitations: Invitations
     account_deletion: AccountDeletion
     library: Library
+    bulk_import: BulkImport
     folders: Folders
-    unread: Unread
+    queued_items: QueuedItems
     search: Search
     uploads: Uploads
     feeds: Feeds
@@ -175,9 +177,9 @@ def build_services(
             store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
         ),
     }
-    unread = Unread(store, access, wake, library, embedder.stamp)
-    uploads = Uploads(store, blobs, extractor, access, library, unread, recordings, settings)
-    handlers[INGEST] = IngestJobs(store, library, unread, uploads)
+    queued_items = QueuedItems(store, access, wake, library, embedder.stamp)
+    uploads = Uploads(store, blobs, extractor, access, library, queued_items, recordings, settings)
+    handlers[INGEST] = IngestJobs(store, library, queued_items, uploads)
     accounts, members = Accounts(store, access, limits), Members(store, access)
     tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
     passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
@@ -194,8 +196,9 @@ def build_services(
         Invitations(store, accounts, passkeys, members),
         AccountDeletion(store, accounts, uploads),
         library,
+        BulkImport(store, embedder, access, wake),
         folders,
-        unread,
+        queued_items,
         search,
         uploads,
         Feeds(store, fetcher, extractor, access, library, folders, settings),

@@ -8,4 +8,4 @@ from commonplace.model.memory import *
 from commonplace.model.people import *
 from commonplace.model.relations import *
 from commonplace.model.search import *
-from commonplace.model.sources import *
+from commonplace.model.source_content import *

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from commonplace.model.ids import Json, digest, normalize, now
-from commonplace.model.sources import Mark
+from commonplace.model.source_content import Mark
 
 BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
 

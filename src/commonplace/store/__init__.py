@@ -25,10 +25,10 @@ from commonplace.store.items import Items
 from commonplace.store.jobs import Jobs
 from commonplace.store.members import Members
 from commonplace.store.people import People, Tokens
+from commonplace.store.queued_items import QueuedItems
 from commonplace.store.relations import Relations
 from commonplace.store.sections import Sections
 from commonplace.store.statistics import Statistics
-from commonplace.store.unread import Unread
 from commonplace.store.uploads import Uploads
 from commonplace.store.versions import Versions
 
@@ -48,7 +48,7 @@ class Store:
         self.figures = Statistics(db)
         self.folders = Folders(db, index)
         self.items = Items(db, index)
-        self.unread = Unread(db, index)
+        self.queued_items = QueuedItems(db, index)
         self.contents = Contents(db)
         self.quotas = Quotas(db)
         self.sections = Sections(db, index)

@@ -5,7 +5,7 @@ from commonplace.ports import Reflector
 from commonplace.settings import Settings
 
 REFLECTORS = {
-    "local": "rule_based:LocalReflector",
+    "local": "rule_reflector:LocalReflector",
     "anthropic": "anthropic:AnthropicReflector",
 }
 

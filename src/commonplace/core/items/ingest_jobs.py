@@ -8,7 +8,7 @@ from functools import partial
 from commonplace.core.ingest.sources import Source
 from commonplace.core.items.drafts import LocatedSource
 from commonplace.core.items.library import Library
-from commonplace.core.items.unread import Unread
+from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
 from commonplace.core.jobs.retry import ATTEMPTS, retry_or_fail
@@ -26,7 +26,7 @@ class IngestJobs:
 
     _store: Store
     _library: Library
-    _unread: Unread
+    _queued_items: QueuedItems
     _uploads: Uploads
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
@@ -53,7 +53,7 @@ class IngestJobs:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         if item.ingest_status is None:
             return  # a previous run ended before it could finish the job
-        kept = await self._unread.complete(job, item, await self._locate(job, item))
+        kept = await self._queued_items.complete(job, item, await self._locate(job, item))
         if upload_id := job.payload.get("upload"):
             await self._uploads.discard(upload_id, kept, item)
 

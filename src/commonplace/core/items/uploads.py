@@ -15,7 +15,7 @@ from commonplace.core.ingest.sources import SPEECH, Source, private_key
 from commonplace.core.ingest.transcription import Recordings
 from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource
 from commonplace.core.items.library import Library
-from commonplace.core.items.unread import Unread
+from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.upload_links import UploadLinks
 from commonplace.core.items.upload_types import refuse_wrong_type
 from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may
@@ -68,7 +68,7 @@ class Uploads:
         extractor: Extractor,
         access: Access,
         library: Library,
-        unread: Unread,
+        queued_items: QueuedItems,
         recordings: Recordings,
         settings: Settings,
     ) -> None:
@@ -77,7 +77,7 @@ class Uploads:
         self._extractor = extractor
         self._access = access
         self._library = library
-        self._unread = unread
+        self._queued_items = queued_items
         self._recordings = recordings
         self._settings = settings
         self._folder = settings.data_dir / "incoming"
@@ -183,10 +183,10 @@ class Uploads:
         )
         try:
             if there is not None:
-                added = await self._unread.file_existing(caller, draft, there, folder_id)
+                added = await self._queued_items.file_existing(caller, draft, there, folder_id)
             else:
                 content = Content(new_id(), private_key(caller, "unread-file", said), "")
-                added = await self._unread.enqueue(
+                added = await self._queued_items.enqueue(
                     caller, draft, content, PurePath(upload.filename).stem, folder_id, upload
                 )
         except Conflict:

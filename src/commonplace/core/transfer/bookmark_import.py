@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.drafts import Draft, Record
 from commonplace.core.items.folders import FolderIds, Folders
 from commonplace.core.items.library import Library
@@ -28,7 +29,12 @@ NOTES = 100  # per transaction
 
 
 async def import_file(
-    library: Library, folders: Folders, caller: Caller, file: Path, advance: Advance
+    library: Library,
+    bulk_import: BulkImport,
+    folders: Folders,
+    caller: Caller,
+    file: Path,
+    advance: Advance,
 ) -> ImportResult:
     """Import a file. URLs are fetched like single adds; those that fail are reported at the end."""
     found = await asyncio.to_thread(bookmark_formats.read, file)
@@ -37,7 +43,7 @@ async def import_file(
         name: await ids.find(name)
         for name in sorted({each.folder for each in found if each.folder})
     }
-    importer = _Importer(library, folders, caller, by_name, advance, len(found))
+    importer = _Importer(library, bulk_import, folders, caller, by_name, advance, len(found))
     importer.failed += [(each.title, each.lost) for each in found if each.lost]
     await importer.notes([each for each in found if each.url is None and not each.lost])
     await importer.addresses([each for each in found if each.url is not None])
@@ -48,13 +54,14 @@ class _Importer:
     def __init__(
         self,
         library: Library,
+        bulk_import: BulkImport,
         folders: Folders,
         caller: Caller,
         folder_ids: dict[str, str],
         advance: Advance,
         total: int,
     ) -> None:
-        self._library = library
+        self._library, self._bulk_import = library, bulk_import
         self._caller = caller
         self._folders = folders
         self._folder_ids = folder_ids
@@ -70,7 +77,7 @@ class _Importer:
                 self._record(each, numbers[start + n])
                 for n, each in enumerate(found[start : start + NOTES])
             ]
-            for outcome in await self._library.put(self._caller, records):
+            for outcome in await self._bulk_import.put(self._caller, records):
                 self._count(outcome)
 
     async def addresses(self, found: Sequence[Saved]) -> None:

@@ -163,7 +163,8 @@ class Evaluation:
                 self._record(document, folders) for document in documents[start : start + AT_ONCE]
             ]
             advance(
-                start + len(await self.services.library.put(self.caller, records)), len(documents)
+                start + len(await self.services.bulk_import.put(self.caller, records)),
+                len(documents),
             )
         return folders
 

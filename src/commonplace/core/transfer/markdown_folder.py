@@ -12,6 +12,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from commonplace.core.entities import validation as rules
+from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.drafts import Record
 from commonplace.core.items.folders import FolderIds, Folders
 from commonplace.core.items.library import Library
@@ -86,7 +87,7 @@ class ImportResult:
 
 
 async def import_folder(
-    library: Library, folders: Folders, caller: Caller, root: Path, advance: Advance
+    bulk_import: BulkImport, folders: Folders, caller: Caller, root: Path, advance: Advance
 ) -> ImportResult:
     """Import every Markdown file below `root`. A file imported before is updated."""
     files = markdown_files(root)
@@ -125,14 +126,14 @@ async def import_folder(
             yield records
 
     outcomes = dict.fromkeys(Outcome, 0)
-    async for found in library.import_batches(caller, batches()):
+    async for found in bulk_import.put_batches(caller, batches()):
         for outcome in found:
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))
     for start in range(0, len(relations), AT_ONCE):
-        await library.relate(caller, relations[start : start + AT_ONCE])
+        await bulk_import.relate(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
-        await library.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
+        await bulk_import.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
     return ImportResult(outcomes, ids.created, tuple(skipped))
 
 

@@ -1,4 +1,4 @@
-"""Inputs and answers about items, folders, tokens, members and jobs."""
+"""Inputs and answers about items, folders and jobs."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,6 @@ from typing_extensions import TypedDict
 from commonplace import model
 from commonplace.core.disks.disk_views import DiskHit
 from commonplace.core.items.drafts import AddedItem, Draft
-from commonplace.core.people.authorization import may
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -176,7 +175,7 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _optional_moment(at: datetime | None) -> str | None:
+def optional_moment(at: datetime | None) -> str | None:
     return None if at is None else moment(at)
 
 
@@ -376,84 +375,6 @@ def folder(value: model.Folder) -> Folder:
         "item_count": value.item_count,
         "created_at": moment(value.created_at),
     }
-
-
-class Token(TypedDict):
-    id: str
-    name: str
-    capabilities: list[str]
-    folders: list[str] | None
-    kb_only: bool
-    created_at: Moment
-    expires_at: Moment | None
-    revoked_at: Moment | None
-    last_used_at: Moment | None
-
-
-def token(value: model.Token) -> Token:
-    capabilities = value.capabilities if value.role is None else may(value.role, value.capabilities)
-    return {
-        "id": value.id,
-        "name": value.name,
-        "capabilities": sorted(capabilities),
-        "folders": None if value.folders is None else sorted(value.folders),
-        "kb_only": value.kb_only,
-        "created_at": moment(value.created_at),
-        "expires_at": _optional_moment(value.expires_at),
-        "revoked_at": _optional_moment(value.revoked_at),
-        "last_used_at": _optional_moment(value.last_used_at),
-    }
-
-
-class Member(TypedDict):
-    person_id: str
-    name: str
-    email: str
-    role: Literal["owner", "admin", "member", "viewer"]
-
-
-def member(value: model.Member) -> Member:
-    return {
-        "person_id": value.person_id,
-        "name": value.name,
-        "email": value.email,
-        "role": value.role.value,
-    }
-
-
-class Invitation(TypedDict):
-    id: str
-    role: Literal["owner", "admin", "member", "viewer"]
-    email: str | None
-    invited_by: str
-    created_at: Moment
-    expires_at: Moment
-    accepted_at: Moment | None
-    accepted_by: str | None
-
-
-def invitation(value: model.Invitation) -> Invitation:
-    return {
-        "id": value.id,
-        "role": value.role.value,
-        "email": value.email,
-        "invited_by": value.invited_by,
-        "created_at": moment(value.created_at),
-        "expires_at": moment(value.expires_at),
-        "accepted_at": _optional_moment(value.accepted_at),
-        "accepted_by": value.accepted_by,
-    }
-
-
-class Event(TypedDict):
-    at: Moment
-    action: str
-    target: str | None
-    ok: bool
-
-
-def event(value: model.Event) -> Event:
-    return {"at": moment(value.at), "action": value.action, "target": value.target, "ok": value.ok}
 
 
 class Job(TypedDict):

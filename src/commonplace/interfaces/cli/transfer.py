@@ -60,10 +60,11 @@ async def import_(
     services, caller = session.services, session.caller
     with output.progress("Importing") as advance:
         if kind == "markdown":
-            import_source = import_file if source.is_file() else import_folder
-            result = await import_source(
-                services.library, services.folders, caller, source, advance
-            )
+            into = services.bulk_import, services.folders, caller, source, advance
+            if source.is_file():
+                result = await import_file(services.library, *into)
+            else:
+                result = await import_folder(*into)
         else:
             sessions = services.sessions
             read = sessions.import_git if kind == "git" else sessions.import_transcripts

@@ -17,7 +17,7 @@ import commonplace
 from commonplace.core.people.authorization import WRITE
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
-from commonplace.interfaces.mcp import disks, entities, graph, items, memory, tasks
+from commonplace.interfaces.mcp import disks, entities, graph, items, manage, memory
 from commonplace.interfaces.mcp.errors import explain_params, with_json_rpc_errors
 from commonplace.interfaces.mcp.tools import Tool
 from commonplace.model import Caller, Json
@@ -27,7 +27,7 @@ AnyTool = Tool[Any, Any]
 
 TOOLSETS: dict[str, tuple[AnyTool, ...]] = {
     "knowledge": items.TOOLS,
-    "graph": (*entities.TOOLS, *graph.TOOLS, *tasks.TOOLS, *memory.TOOLS),
+    "graph": (*entities.TOOLS, *graph.TOOLS, *manage.TOOLS, *memory.TOOLS),
     "disks": disks.TOOLS,
 }
 ALL_TOOLS = (*(tool for tools in TOOLSETS.values() for tool in tools), entities.FETCH)

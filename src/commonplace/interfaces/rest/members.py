@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from commonplace.core.people.members import INVITATION_DAYS
-from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions import people as people_shapes
 from commonplace.interfaces.actions.items import Email, Input, Name, whole_number
 from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 from commonplace.model import Role
@@ -16,14 +16,14 @@ RoleName = Literal["owner", "admin", "member", "viewer"]
 
 
 class Members(TypedDict):
-    members: list[item_shapes.Member]
+    members: list[people_shapes.Member]
     total: int
 
 
 @router.get("/members", summary="List members of the library")
 async def list_members(api: ApiRequest) -> Members:
     members = await api.services.members.all(api.caller)
-    return {"members": [item_shapes.member(member) for member in members], "total": len(members)}
+    return {"members": [people_shapes.member(member) for member in members], "total": len(members)}
 
 
 class RoleChange(Input):
@@ -36,10 +36,10 @@ class RoleChange(Input):
 
 
 @router.patch("/members/{person_id}", summary="Change a member's role")
-async def change_role(api: ApiRequest, person_id: Id, body: RoleChange) -> item_shapes.Member:
+async def change_role(api: ApiRequest, person_id: Id, body: RoleChange) -> people_shapes.Member:
     """Takes effect immediately for all of their tokens. Admins cannot appoint or change owners; the
     last owner cannot be changed."""
-    return item_shapes.member(
+    return people_shapes.member(
         await api.services.members.change_role(api.caller, person_id, Role(body.role))
     )
 
@@ -69,12 +69,12 @@ class InvitationRequest(Input):
     )
 
 
-class NewInvitation(item_shapes.Invitation):
+class NewInvitation(people_shapes.Invitation):
     token: Annotated[str, Field(description="The secret to send on. It is shown this once")]
 
 
 class Invitations(TypedDict):
-    invitations: list[item_shapes.Invitation]
+    invitations: list[people_shapes.Invitation]
     total: int
 
 
@@ -83,14 +83,14 @@ async def invite(api: ApiRequest, body: InvitationRequest) -> NewInvitation:
     invitation, secret = await api.services.members.invite(
         api.caller, Role(body.role), body.email, body.expires_days
     )
-    return {**item_shapes.invitation(invitation), "token": secret}
+    return {**people_shapes.invitation(invitation), "token": secret}
 
 
 @router.get("/invitations", summary="List invitations")
 async def list_invitations(api: ApiRequest) -> Invitations:
     invitations = await api.services.members.invitations(api.caller)
     return {
-        "invitations": [item_shapes.invitation(invitation) for invitation in invitations],
+        "invitations": [people_shapes.invitation(invitation) for invitation in invitations],
         "total": len(invitations),
     }
 

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from typing_extensions import TypedDict
 
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
-from commonplace.interfaces.actions import items as item_shapes
+from commonplace.interfaces.actions import people as people_shapes
 from commonplace.interfaces.actions.items import Input, Name, whole_number
 from commonplace.interfaces.rest.routes import OK, ApiRequest, Id, Ok, api_router
 
@@ -58,30 +58,30 @@ class TokenRequest(Input):
         )
 
 
-class NewTokenAnswer(item_shapes.Token):
+class NewTokenAnswer(people_shapes.Token):
     token: str
 
 
 class Tokens(TypedDict):
-    tokens: list[item_shapes.Token]
+    tokens: list[people_shapes.Token]
     total: int
 
 
 class TokenActivity(TypedDict):
-    events: list[item_shapes.Event]
+    events: list[people_shapes.Event]
 
 
 @router.get("/tokens", summary="List the library's tokens")
 async def list_tokens(api: ApiRequest) -> Tokens:
     tokens = await api.services.people.tokens(api.caller)
-    return {"tokens": [item_shapes.token(token) for token in tokens], "total": len(tokens)}
+    return {"tokens": [people_shapes.token(token) for token in tokens], "total": len(tokens)}
 
 
 @router.post("/tokens", status_code=201, summary="Create a token")
 async def create_token(api: ApiRequest, body: TokenRequest) -> NewTokenAnswer:
     """`token` is the secret. Only its hash is stored, so this is the only time that it is shown."""
     token, secret = await api.services.people.create_token(api.caller, body.new_token())
-    return {**item_shapes.token(token), "token": secret}
+    return {**people_shapes.token(token), "token": secret}
 
 
 @router.delete("/tokens/{token_id}", summary="Revoke a token")
@@ -94,7 +94,7 @@ async def revoke_token(api: ApiRequest, token_id: Id) -> Ok:
 async def token_activity(api: ApiRequest, token_id: Id) -> TokenActivity:
     return {
         "events": [
-            item_shapes.event(event)
+            people_shapes.event(event)
             for event in await api.services.people.activity(api.caller, token_id)
         ]
     }

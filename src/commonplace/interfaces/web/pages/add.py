@@ -39,7 +39,7 @@ async def add(request: WebRequest) -> Response:
         added = await request.services.uploads.submitted_item(request.caller, upload)
     else:
         draft = _draft(text, form.get("title", "").strip())
-        added = await request.services.unread.submit(request.caller, draft, folder or None)
+        added = await request.services.queued_items.submit(request.caller, draft, folder or None)
     if not request.wants_page:
         return request.json_response(
             {"id": added.item.id, "row": await row_of(request, added.item.id)}

@@ -13,7 +13,7 @@ from commonplace.store.item_queries import find_at
 from commonplace.store.items import Items, delete_items
 
 
-class Unread(Items):
+class QueuedItems(Items):
     @writes
     def complete_ingest(
         self,

@@ -15,7 +15,7 @@ from commonplace.text.urls import canonical
 
 
 @dataclass(eq=False)
-class Unread:
+class QueuedItems:
     _store: Store
     _access: Access
     _wake: Wake
@@ -91,7 +91,7 @@ class Unread:
         return await self._library.add_existing(caller, draft, item)
 
     async def complete(self, job: Job, item: Item, found: LocatedSource) -> Item:
-        """Complete an unread item from its source. See the store's `Unread.complete` for known
+        """Complete an unread item from its source. See the store's `QueuedItems.complete_ingest` for known
         content."""
         before, source = item, found.source
         # nobody has changed the title meanwhile
@@ -114,7 +114,7 @@ class Unread:
                 "transcription_status",
             )
         }
-        kept = await self._store.unread.complete_ingest(
+        kept = await self._store.queued_items.complete_ingest(
             Scope(item.library_id),
             before,
             source.content(found.key, found.redirected),
