@@ -27,9 +27,12 @@ def now() -> datetime:
 
 
 def new_id() -> str:
-    """Return a UUID of version 7: it starts with the time, so that new rows are neighbours."""
-    drawn = time.time_ns() // 1_000_000 << 80 | secrets.randbits(80)
-    return str(uuid.UUID(int=drawn & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62))
+    """Return a UUID of version 7: it starts with the time in steps of 244 ns, so that new rows are
+    neighbours and ids made one after another sort in that order."""
+    milliseconds, rest = divmod(time.time_ns(), 1_000_000)
+    fraction = (rest << 12) // 1_000_000
+    drawn = secrets.randbits(62)
+    return str(uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | drawn))
 
 
 def new_shared_id() -> str:
