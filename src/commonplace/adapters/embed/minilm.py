@@ -113,8 +113,9 @@ class _Model:
 
     def _row(self, number: int) -> bytes:
         """Read a token's vector from the file: in memory, the table would take as much as all else."""
-        self._table.seek(self._offset + 4 * DIMENSIONS * number)
-        return self._table.read(4 * DIMENSIONS)
+        return os.pread(
+            self._table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number
+        )
 
 
 def _session(model: bytes, folder: Path, threads: int) -> ort.InferenceSession:
