@@ -313,9 +313,8 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
     if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone():
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-    vector_schema = _vector_schema(connection)
     search_path = sql.SQL("SET search_path = {}, {}").format(
-        sql.Identifier(schema), sql.Identifier(vector_schema)
+        sql.Identifier(schema), sql.Identifier(_vector_schema(connection))
     )
     connection.execute(search_path)
     migrate(PostgresTx(connection))

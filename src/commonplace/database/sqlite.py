@@ -297,8 +297,7 @@ def set_aside(path: Path) -> None:
 
 def check(tx: SqliteTx) -> None:
     """Raise Damaged if pages of the database are corrupt."""
-    found = tx.tuples("PRAGMA quick_check(1)")
-    if found != [("ok",)]:
+    if tx.tuples("PRAGMA quick_check(1)") != [("ok",)]:
         raise Damaged(_DAMAGED)
 
 

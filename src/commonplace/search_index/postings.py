@@ -102,13 +102,12 @@ class Run:
         kept = alive[self.rows]
         starts = np.append(0, np.cumsum(kept))[self.starts]
         used, mine = starts[1:] > starts[:-1], alive[self.first : self.last]
-        common = {term: counts[mine] for term, counts in self.common.items()}
         return Run(
             self.terms[used],
             np.append(starts[:-1][used], starts[-1]),
             before[self.rows[kept]].astype(np.uint32),
             self.counts[kept],
-            common,
+            {term: counts[mine] for term, counts in self.common.items()},
             int(before[self.first]),
             int(before[self.last]),
         )

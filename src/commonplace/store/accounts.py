@@ -265,8 +265,7 @@ def put_password(tx: Tx, person_id: str, hash: str) -> None:
 
 
 def insert_passkey(tx: Tx, passkey: Passkey) -> None:
-    key = urlsafe_b64encode(passkey.public_key).decode()
-    rows.insert(tx, "passkeys", passkey, public_key=key)
+    rows.insert(tx, "passkeys", passkey, public_key=urlsafe_b64encode(passkey.public_key).decode())
 
 
 def _passkey(row: Any) -> Passkey:

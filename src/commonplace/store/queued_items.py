@@ -45,9 +45,8 @@ class QueuedItems(Items):
         if not same:
             raise source_conflict()
         done = {"content_id": content_id, "ingest_status": None, "status_reason": None}
-        whole_library = Scope(item.library_id)
         after = self._update(
-            tx, whole_library, item.id, changes | done, None, sections, stamp, jobs
+            tx, Scope(item.library_id), item.id, changes | done, None, sections, stamp, jobs
         )
         drop_unused_content(tx, before.content_id)
         return after

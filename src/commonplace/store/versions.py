@@ -54,14 +54,13 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         was_id=before.content_id,
         now_id=after.content_id,
     )
-    old = tx.all(
+    for row in tx.all(
         """SELECT revision, content_id FROM versions
            WHERE library_id = :library_id AND item_id = :item_id
            ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
         **of_item,
         kept=KEPT,
-    )
-    for row in old:
+    ):
         tx.run(
             """DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id
                AND revision = :revision""",

@@ -60,13 +60,12 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
             whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
             at = pieces[0].start + len(whole) - len(whole.lstrip())
-            extra = f"{of_title} {query_terms.extra_terms(body)}".strip()
             sections.append(
                 Section(
                     len(sections),
                     body,
                     _heading(pieces),
-                    extra,
+                    f"{of_title} {query_terms.extra_terms(body)}".strip(),
                     count(body),
                     locator=_locator(marks, bisect_right(starts, at)),
                 )

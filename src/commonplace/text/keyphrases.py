@@ -40,10 +40,9 @@ def tags(
     runs = Counter(run for sentence in sentences for run in _runs(sentence, again))
     for title in titles:
         runs.update({run: _TITLE for run in _runs(title, again) if run in runs})
-    often = 2 if len(sentences) > 3 else 1
     worth = {
         phrase: count * (1 + 0.8 * (len(phrase) - 1)) * _length(phrase)
-        for found, least in ((counts, often), (runs, 2))
+        for found, least in ((counts, 2 if len(sentences) > 3 else 1), (runs, 2))
         for phrase, count in found.items()
         if count >= least
     }

@@ -60,7 +60,6 @@ _ENGLISH = frozenset(_ENGLISH_LIST.split())
 def sentences(text: str) -> list[str]:
     """Prose only: no tables, headings, code blocks, addresses."""
     is_fenced = any(fence in text for fence in _FENCES)
-    lines = map(str.lstrip, _outside_fences(text) if is_fenced else text.split("\n"))
     # What begins with a letter is neither a mark nor behind one.
     paragraphs = " ".join(
         line
@@ -68,7 +67,7 @@ def sentences(text: str) -> list[str]:
         else "\0"
         if not line or _NOT_PROSE.match(line)
         else _LEAD.sub("\0", line).strip()
-        for line in lines
+        for line in map(str.lstrip, _outside_fences(text) if is_fenced else text.split("\n"))
     ).split("\0")
     plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
     return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]

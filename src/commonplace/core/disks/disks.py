@@ -235,8 +235,6 @@ class Disks:
             raise NotFound(NO_DISK)
         vectors = await self._store.disks.vectors(item, self._embedder.stamp)
         published = views.get(item.id)
-        view = published.view if published else await self._open(item)
-        related = await self._related(caller, item.public_id, _middle(vectors)) if vectors else ()
         return Disk(
             item.public_id,
             PUBLISHED if published else PRIVATE,
@@ -245,8 +243,8 @@ class Disks:
             owner_name,
             None,
             item.created_at,
-            view,
-            related,
+            published.view if published else await self._open(item),
+            await self._related(caller, item.public_id, _middle(vectors)) if vectors else (),
         )
 
     async def _open(self, item: Item) -> OpenDisk:
@@ -272,9 +270,6 @@ class Disks:
         """Show a published view, of any library. A token's scope applies to its own library too."""
         published = await self._publisher.current(published)
         vector = await self._store.disks.view_vector(published, self._embedder.stamp)
-        related = (
-            await self._related(caller, published.public_id, unpacked(vector)) if vector else ()
-        )
         return Disk(
             published.public_id,
             PUBLISHED,
@@ -284,7 +279,7 @@ class Disks:
             published.saved_at,
             published.created_at,
             published.view,
-            related,
+            await self._related(caller, published.public_id, unpacked(vector)) if vector else (),
         )
 
     async def _views(
@@ -310,7 +305,6 @@ class Disks:
     async def _own_page(
         self, caller: Caller, scope: DiskScope, where: DiskFilter, limit: int, offset: int
     ) -> tuple[list[DiskLine], int]:
-        visibility = scope.value if scope in (DiskScope.PRIVATE, DiskScope.PUBLISHED) else None
         # Wanted types instead of unwanted ones: the index then counts in ranges.
         wanted = ItemFilter(
             archived=False,
@@ -318,7 +312,7 @@ class Disks:
             category=where.category,
             tag=where.tag,
             text=where.text,
-            visibility=visibility,
+            visibility=scope.value if scope in (DiskScope.PRIVATE, DiskScope.PUBLISHED) else None,
         )
         items, total = await self._store.items.list_page(
             caller.scope, wanted, limit=limit, offset=offset

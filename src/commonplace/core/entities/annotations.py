@@ -52,10 +52,9 @@ class Annotations:
             for name, value in (("quote", quote), ("position", position))
             if value not in ("", None)
         }
-        new = NewEntity(_title(text), text, EntityType.EPISODE, "annotation", metadata=metadata)
         added = await self._entities.add(
             caller,
-            new,
+            NewEntity(_title(text), text, EntityType.EPISODE, "annotation", metadata=metadata),
             check_conflicts=False,
             authorized=True,
             folders=about.folders,

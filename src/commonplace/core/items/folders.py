@@ -76,8 +76,10 @@ class FolderIds:
 
     async def find(self, name: str) -> str:
         if self._ids is None:
-            known = await self._folders.list_folders(self._caller)
-            self._ids = {folder_key(folder.name): folder.id for folder in known}
+            self._ids = {
+                folder_key(folder.name): folder.id
+                for folder in await self._folders.list_folders(self._caller)
+            }
         key = folder_key(name)
         if key not in self._ids:
             self._ids[key] = (await self._folders.create(self._caller, name)).id

@@ -136,10 +136,9 @@ def lay_out(
         clusters,
         _middles(clusters, dict(zip([at[each] for each in ids], vectors, strict=True))),
     )
-    names = _names(items, clusters)
     regions = tuple(
         Region(name, tuple(members), *map(float, disc))
-        for name, members, disc in zip(names, clusters, discs, strict=True)
+        for name, members, disc in zip(_names(items, clusters), clusters, discs, strict=True)
     )
     size = points.max(axis=0) if len(points) else np.zeros(2)
     width, height = (float(max([size[n], *(region_end(r, n) for r in regions)])) for n in (0, 1))
@@ -169,8 +168,7 @@ def _alike(
     for start in range(0, len(rows), 500):
         cosines = vectors[start : start + 500] @ vectors.T
         cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -1.0
-        near = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
-        for row, others in enumerate(near):
+        for row, others in enumerate(np.argpartition(-cosines, most - 1, axis=1)[:, :most]):
             for other in others:
                 cosine = float(cosines[row, other])
                 if cosine >= least:

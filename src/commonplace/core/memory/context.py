@@ -315,7 +315,6 @@ def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> I
             continue
         seen.add(passage.item_id)
         is_stale = passage.status == STALE
-        kept = score * (0.6 if is_stale else 1.0) * (0.5 if passage.status == SUPERSEDED else 1.0)
         yield Line(
             _section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
             f"{passage.entity_type}_{passage.public_id}",
@@ -324,7 +323,7 @@ def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> I
             passage.title,
             _text(passage.title, passage.text),
             passage.status,
-            kept,
+            score * (0.6 if is_stale else 1.0) * (0.5 if passage.status == SUPERSEDED else 1.0),
             "matches the goal",
         )
 

@@ -327,15 +327,14 @@ def _memo(proposal: Proposal, project_id: str | None, key: str, source_id: str |
         "reason": proposal.reason,
         "sentences": [{"start": quote.start, "end": quote.end} for quote in proposal.quotes],
     }
-    entity = NewEntity(
-        proposal.title,
-        proposal.content,
-        proposal.kind,
-        project=project_id,
-        metadata={"reflection": about},
-    )
     return Memo(
-        entity,
+        NewEntity(
+            proposal.title,
+            proposal.content,
+            proposal.kind,
+            project=project_id,
+            metadata={"reflection": about},
+        ),
         key,
         {"kind": "reflection", "sentences": [quote.text for quote in proposal.quotes]},
         derived_from=source_id,

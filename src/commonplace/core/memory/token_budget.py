@@ -142,5 +142,4 @@ def shortened(text: str, longest: int) -> str:
 
 
 def _same(one: frozenset[str], other: frozenset[str]) -> bool:
-    both = len(one & other)
-    return both >= ALIKE * len(one | other) if one and other else False
+    return len(one & other) >= ALIKE * len(one | other) if one and other else False

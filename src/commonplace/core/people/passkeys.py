@@ -51,13 +51,12 @@ class Passkeys:
         """Verify a new passkey against a challenge of ours. It is not stored yet."""
         from commonplace.core.people import webauthn
 
-        challenge = await self._answered(credential)
         return webauthn.verify_registration(
             person_id,
             " ".join(name.split())[:100] or "Passkey",
             site.host,
             site.origin,
-            challenge,
+            await self._answered(credential),
             credential,
         )
 

@@ -93,10 +93,9 @@ class People:
         return await self._store.tokens.activity(caller.library_id, token_id, limit)
 
     async def _of(self, caller: Caller) -> list[Token]:
-        tokens = await self._store.tokens.of_library(caller.library_id)
         return [
             token
-            for token in tokens
+            for token in await self._store.tokens.of_library(caller.library_id)
             if caller.role.manages_members or token.person_id == caller.person_id
         ]
 

@@ -103,11 +103,10 @@ def _session(talk: _Talk, file: Path) -> Session:
     about = talk.about | {"program": talk.program, "session_id": name}
     if talk.last:
         about["ended_at"] = talk.last.isoformat()
-    text = "\n\n".join(f"**{who}:** " + "\n\n".join(parts) for who, parts in talk.turns)
     return Session(
         f"{talk.program}:{name}"[:120],
         _line(clean(title), LONGEST_TITLE) or name,
-        clean(text),
+        clean("\n\n".join(f"**{who}:** " + "\n\n".join(parts) for who, parts in talk.turns)),
         talk.first,
         about,
     )

@@ -166,8 +166,7 @@ class _Book:
 
 def karakeep(text: str) -> list[Saved]:
     try:
-        entries = json.loads(text)["bookmarks"]
-        return [saved for entry in entries for saved in _karakeep(entry)]
+        return [saved for entry in json.loads(text)["bookmarks"] for saved in _karakeep(entry)]
     except (ValueError, KeyError, TypeError, AttributeError):
         return []
 

@@ -110,8 +110,7 @@ async def import_folder(
                 except Invalid as error:
                     skipped.append((path.encode(errors="replace").decode(), error.message))
                     continue
-                names = _folder_names(note, path)
-                folder_ids = [await ids.find(name) for name in names]
+                folder_ids = [await ids.find(name) for name in _folder_names(note, path)]
                 records.append(_record(note, caller.library_id, base, path, folder_ids))
                 joins = _relations(note, caller.library_id)
                 relations.extend(joins)

@@ -139,9 +139,8 @@ class Sessions:
                 ),
                 f"{key}:{digest(text)[:16]}",
             )
-        title = session.title if count == 1 and number == 1 else f"{session.title} (part {number})"
         new = NewEntity(
-            title,
+            session.title if count == 1 and number == 1 else f"{session.title} (part {number})",
             text,
             EntityType.SESSION,
             category=str(session.about.get("program", "")),

@@ -331,17 +331,16 @@ class Tasks:
         projects = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
         )
-        new = NewEntity(
-            title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
-            content=learnings,
-            project=projects[0].to_id if projects else None,
-            tags=task.tags,
-            technologies=task.technologies,
-            languages=task.languages,
-        )
         added = await self._entities.add(
             caller,
-            new,
+            NewEntity(
+                title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
+                content=learnings,
+                project=projects[0].to_id if projects else None,
+                tags=task.tags,
+                technologies=task.technologies,
+                languages=task.languages,
+            ),
             sync=True,
             check_conflicts=False,
             authorized=True,
