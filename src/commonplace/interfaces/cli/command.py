@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # it brings every adapter along, and `--help` should not wait
 
 log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
+Commands = Mapping[str, Command]  # by name
+Group = tuple[str, str, Commands]  # name, help, commands: such as `token create`, `token list`
 Shape = TypeVar("Shape", bound="BaseModel")
 
 DataDir = Annotated[
@@ -110,7 +112,7 @@ def item_argument(metavar: str | None = None) -> Any:
     return typer.Argument(metavar=metavar, help="Id, public id or entity id.", show_default=False)
 
 
-def add_commands(group: typer.Typer, commands: Mapping[str, Command]) -> None:
+def add_commands(group: typer.Typer, commands: Commands) -> None:
     """Register `async def function(context, ...)` by name, and add the common options to each.
 
     One whose first parameter is a Session runs within the opened application.
@@ -119,20 +121,15 @@ def add_commands(group: typer.Typer, commands: Mapping[str, Command]) -> None:
         _add_command(group, name, function)
 
 
-def add_group(root: typer.Typer, name: str, help: str, commands: Mapping[str, Command]) -> None:
-    """Register a group of commands, such as `token create` and `token list`."""
-    group = typer.Typer(no_args_is_help=True, help=help)
-    add_commands(group, commands)
-    root.add_typer(group, name=name)
-
-
 def _add_command(group: typer.Typer, name: str, function: Command) -> None:
     context, *own = inspect.signature(function).parameters.values()
 
     async def call(values: dict[str, Any]) -> None:
         data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
         given = CommandContext(_settings(data_dir), token, as_json)
-        _check_encoding(values)
+        for value in values.values():
+            if isinstance(value, str):
+                value.encode()  # fails on bytes that are not UTF-8, kept as lone surrogates
         if context.annotation is not Session:
             await function(given, **values)
             return
@@ -150,13 +147,6 @@ def _add_command(group: typer.Typer, name: str, function: Command) -> None:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     group.command(name, help=inspect.getdoc(function))(run)
-
-
-def _check_encoding(values: dict[str, Any]) -> None:
-    """Fail on text that is not UTF-8; Python keeps such bytes as lone surrogates."""
-    for value in values.values():
-        if isinstance(value, str):
-            value.encode()
 
 
 def _settings(data_dir: Path | None) -> Settings:

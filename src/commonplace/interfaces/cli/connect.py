@@ -6,11 +6,7 @@ import typer
 
 from commonplace.core.people.client_setup import Client, address, instructions
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import CommandContext, add_commands
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(root, {"connect": connect})
+from commonplace.interfaces.cli.command import CommandContext, Commands
 
 
 async def connect(
@@ -40,3 +36,6 @@ async def connect(
     if not context.as_json:
         output.note(made.where)
     context.show(answer, made.lines)
+
+
+COMMANDS: Commands = {"connect": connect}

@@ -5,30 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Session, add_group, item_argument
+from commonplace.interfaces.cli.command import Group, Session, item_argument
 from commonplace.model import Audience, DiskFilter, DiskScope, OpenDisk
 
 if TYPE_CHECKING:
     from commonplace.core.disks.disk_views import Disk
 
 WhichDisk = Annotated[str, item_argument("DISK")]
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "disk",
-        "Publish summaries of items, and save those of others.",
-        {
-            "list": list_disks,
-            "get": get_disk,
-            "preview": preview_disk,
-            "publish": publish_disk,
-            "unpublish": unpublish_disk,
-            "save": save_disk,
-            "unsave": unsave_disk,
-        },
-    )
 
 
 async def list_disks(
@@ -127,3 +110,18 @@ def _show(session: Session, disk: "Disk") -> None:
     ]
     lines = [view.title, " · ".join(fact for fact in facts if fact)]
     session.show(disk, "\n".join(lines) + "".join(f"\n\n{part}" for part in parts if part))
+
+
+GROUP: Group = (
+    "disk",
+    "Publish summaries of items, and save those of others.",
+    {
+        "list": list_disks,
+        "get": get_disk,
+        "preview": preview_disk,
+        "publish": publish_disk,
+        "unpublish": unpublish_disk,
+        "save": save_disk,
+        "unsave": unsave_disk,
+    },
+)

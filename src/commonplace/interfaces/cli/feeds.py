@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import NotFound
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.items import FolderName, find_folder
 
 Address = Annotated[
@@ -16,15 +16,6 @@ Newest = Annotated[
     int, typer.Option(min=0, max=100, help="How many of the current entries to add.")
 ]
 Which = Annotated[str, typer.Argument(help="The feed's id or URL.", show_default=False)]
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "feed",
-        "Follow feeds and add their new entries.",
-        {"add": add_feed, "list": list_feeds, "remove": remove_feed},
-    )
 
 
 async def add_feed(
@@ -58,3 +49,10 @@ async def remove_feed(session: Session, feed: Which) -> None:
         await feeds.unsubscribe(session.caller, known.id)
     answer = {"ok": True, "ids": [known.id for known in found]}
     session.show(answer, f"{found[0].title} is not followed any more.")
+
+
+GROUP: Group = (
+    "feed",
+    "Follow feeds and add their new entries.",
+    {"add": add_feed, "list": list_feeds, "remove": remove_feed},
+)

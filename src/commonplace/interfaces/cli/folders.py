@@ -4,25 +4,11 @@ from typing import Annotated
 
 import typer
 
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.items import check_name, find_folder
 
 Name = Annotated[str, typer.Argument(help="The folder's name.", show_default=False)]
 WhichFolder = Annotated[str, typer.Argument(help="The folder, by name or id.", show_default=False)]
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "folder",
-        "Manage folders.",
-        {
-            "list": list_folders,
-            "create": create_folder,
-            "rename": rename_folder,
-            "delete": delete_folder,
-        },
-    )
 
 
 async def list_folders(session: Session) -> None:
@@ -62,3 +48,15 @@ async def delete_folder(
     found = await find_folder(session, folder)
     await session.services.folders.delete(session.caller, found.id, cascade_items=cascade_items)
     session.show({"ok": True, "id": found.id}, f"Deleted folder {found.name}.")
+
+
+GROUP: Group = (
+    "folder",
+    "Manage folders.",
+    {
+        "list": list_folders,
+        "create": create_folder,
+        "rename": rename_folder,
+        "delete": delete_folder,
+    },
+)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from commonplace.interfaces.cli import corrections, entities, output
-from commonplace.interfaces.cli.command import Session, add_group, item_argument, parse_options
+from commonplace.interfaces.cli.command import Group, Session, item_argument, parse_options
 from commonplace.model import EntityType, ExploreMode, Kind
 
 if TYPE_CHECKING:
@@ -16,22 +16,6 @@ Other = Annotated[
     str, typer.Argument(metavar="OTHER", help="Id, public id or entity id.", show_default=False)
 ]
 How = Annotated[Kind, typer.Option("--type", help="Type of the relation.")]
-
-
-def register(root: typer.Typer) -> None:
-    text = "Add, link and explore entities: projects, tasks, decisions, memories."
-    add_group(
-        root,
-        "graph",
-        text,
-        {
-            "explore": explore,
-            "link": link,
-            "unlink": unlink,
-            **entities.COMMANDS,
-            **corrections.COMMANDS,
-        },
-    )
 
 
 async def explore(
@@ -135,3 +119,16 @@ async def unlink(session: Session, one: One, other: Other, kind: How = Kind.RELA
     """Remove a relation between two entities."""
     await session.services.graph.unlink(session.caller, one, kind, other)
     session.show({"ok": True}, "Unlinked.")
+
+
+GROUP: Group = (
+    "graph",
+    "Add, link and explore entities: projects, tasks, decisions, memories.",
+    {
+        "explore": explore,
+        "link": link,
+        "unlink": unlink,
+        **entities.COMMANDS,
+        **corrections.COMMANDS,
+    },
+)

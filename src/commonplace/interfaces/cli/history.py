@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Session, add_group, item_argument
+from commonplace.interfaces.cli.command import Group, Session, item_argument
 
 WhichItem = Annotated[str, item_argument("ITEM")]
 Revision = Annotated[
@@ -14,15 +14,6 @@ Revision = Annotated[
         min=1, max=2**31 - 1, help="Revision, as shown by `history list`.", show_default=False
     ),
 ]
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "history",
-        "Show earlier versions of an item.",
-        {"list": list_versions, "get": get_version, "diff": compare_version},
-    )
 
 
 async def list_versions(session: Session, item: WhichItem) -> None:
@@ -55,3 +46,10 @@ async def compare_version(session: Session, item: WhichItem, revision: Revision)
         return
     lines = [f"{line['sign']} {line['text']}".rstrip() for line in found["lines"] or ()]
     session.show(found, "\n".join(lines))
+
+
+GROUP: Group = (
+    "history",
+    "Show earlier versions of an item.",
+    {"list": list_versions, "get": get_version, "diff": compare_version},
+)

@@ -9,7 +9,7 @@ import typer
 
 from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Session, add_commands, item_argument
+from commonplace.interfaces.cli.command import Commands, Session, item_argument
 from commonplace.interfaces.cli.job_queue import count_unfinished, run_jobs
 from commonplace.model import Folder, Hit, Item, ItemFilter, Mode, folder_key
 
@@ -45,20 +45,6 @@ class FileDraft:
     title: str
     in_kb: bool
     tags: tuple[str, ...]
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(
-        root,
-        {
-            "add": add,
-            "search": search,
-            "get": get,
-            "list": list_items,
-            "retry": retry,
-            "refresh": refresh,
-        },
-    )
 
 
 async def add(
@@ -310,3 +296,13 @@ def _draft(
 def _shorten(text: str, limit: int = 200) -> str:
     line = " ".join(text.lstrip("# ").split())
     return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"
+
+
+COMMANDS: Commands = {
+    "add": add,
+    "search": search,
+    "get": get,
+    "list": list_items,
+    "retry": retry,
+    "refresh": refresh,
+}

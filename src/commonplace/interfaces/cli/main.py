@@ -23,28 +23,30 @@ from commonplace.interfaces.cli import (
     transfer,
     users,
 )
+from commonplace.interfaces.cli.command import add_commands
 
 app = typer.Typer(
     name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for part in (
-    server,
-    items,
-    history,
-    graph,
-    disks,
-    feeds,
-    tasks,
-    folders,
-    tokens,
-    users,
-    memory,
-    members,
-    connect,
-    transfer,
-    maintenance,
+server.register(app)
+for part in (items, memory, connect, transfer, maintenance):
+    add_commands(app, part.COMMANDS)
+for name, text, commands in (
+    history.GROUP,
+    graph.GROUP,
+    disks.GROUP,
+    feeds.GROUP,
+    tasks.TASKS,
+    tasks.EPICS,
+    folders.GROUP,
+    tokens.GROUP,
+    users.GROUP,
+    memory.REVIEW,
+    members.GROUP,
 ):
-    part.register(app)
+    group = typer.Typer(no_args_is_help=True, help=text)
+    add_commands(group, commands)
+    app.add_typer(group, name=name)
 
 
 def _version(wanted: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from commonplace.errors import CommonplaceError, EmbeddingFailed, Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import CommandContext, Session, add_commands
+from commonplace.interfaces.cli.command import CommandContext, Commands, Session
 from commonplace.interfaces.cli.job_queue import run_jobs
 from commonplace.model import Caller, ItemFilter
 from commonplace.settings import PREFIX, Settings
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from commonplace.core.services import Services
 
 ENOUGH_SPACE = 500_000_000
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(root, {"setup": setup, "reindex": reindex, "doctor": doctor, "eval": evaluate})
 
 
 async def setup(context: CommandContext) -> None:
@@ -186,3 +182,6 @@ async def evaluate(
         {"docs": documents, "queries": queries, "modes": modes},
         lambda: output.table(["mode", *METRICS], rows),
     )
+
+
+COMMANDS: Commands = {"setup": setup, "reindex": reindex, "doctor": doctor, "eval": evaluate}

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import NotFound
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.items import check_name
 from commonplace.interfaces.cli.users import check_email
 from commonplace.model import Role
@@ -14,23 +14,6 @@ Who = Annotated[
     str, typer.Argument(metavar="MEMBER", help="The member's email or id.", show_default=False)
 ]
 INVITATION_DAYS = 7
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "member",
-        "Manage members: viewers read, members write, admins and owners also manage members.",
-        {
-            "list": list_members,
-            "invite": invite_member,
-            "invitations": list_invitations,
-            "withdraw": withdraw_invitation,
-            "accept": accept_invitation,
-            "role": change_role,
-            "remove": remove_member,
-        },
-    )
 
 
 async def list_members(session: Session) -> None:
@@ -136,3 +119,18 @@ async def _find_member(session: Session, who: str) -> str:
         if who == member.person_id or who.lower() == member.email.lower():
             return member.person_id
     raise NotFound(f"There is no member {who!r}; `commonplace member list` shows them.")
+
+
+GROUP: Group = (
+    "member",
+    "Manage members: viewers read, members write, admins and owners also manage members.",
+    {
+        "list": list_members,
+        "invite": invite_member,
+        "invitations": list_invitations,
+        "withdraw": withdraw_invitation,
+        "accept": accept_invitation,
+        "role": change_role,
+        "remove": remove_member,
+    },
+)

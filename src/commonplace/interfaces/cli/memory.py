@@ -8,7 +8,7 @@ import typer
 from commonplace.core.entities.validation import NewEntity
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Session, add_commands, add_group, read_text
+from commonplace.interfaces.cli.command import Commands, Group, Session, read_text
 
 if TYPE_CHECKING:
     from commonplace.interfaces.actions.memory import ReflectedCandidate
@@ -24,22 +24,6 @@ NewTitle = Annotated[str | None, typer.Option("--title", help="New title.")]
 NewContent = Annotated[
     str | None, typer.Option("--content", help="New text, or - for standard input.")
 ]
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(root, {"remember": remember, "reflect": reflect, "context": context})
-    add_group(
-        root,
-        "review",
-        "Review candidate memories.",
-        {
-            "list": list_candidates,
-            "show": show_candidate,
-            "edit": edit_candidate,
-            "accept": accept_candidate,
-            "reject": reject_candidate,
-        },
-    )
 
 
 async def remember(
@@ -267,3 +251,17 @@ def _read_file(path: Path) -> str:
     from commonplace.text import front_matter
 
     return front_matter.decode(path.read_bytes(), str(path))
+
+
+COMMANDS: Commands = {"remember": remember, "reflect": reflect, "context": context}
+REVIEW: Group = (
+    "review",
+    "Review candidate memories.",
+    {
+        "list": list_candidates,
+        "show": show_candidate,
+        "edit": edit_candidate,
+        "accept": accept_candidate,
+        "reject": reject_candidate,
+    },
+)

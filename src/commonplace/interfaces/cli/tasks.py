@@ -6,7 +6,7 @@ import typer
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.validation import NewEntity
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.task_options import (
     Assignees,
     Content,
@@ -37,43 +37,6 @@ from commonplace.model.workflow import EPIC, TASK
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK", help="The task's id.", show_default=False)]
 EpicId = Annotated[str, typer.Argument(metavar="EPIC", help="The epic's id.", show_default=False)]
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "task",
-        "Manage tasks.",
-        {
-            "add": add_task,
-            "list": list_tasks,
-            "next": next_tasks,
-            "show": show_task,
-            "update": update_task,
-            "start": start_task,
-            "block": block_task,
-            "unblock": unblock_task,
-            "review": submit_review,
-            "complete": complete_task,
-            "archive": archive_task,
-            "note": note_on_task,
-        },
-    )
-    add_group(
-        root,
-        "epic",
-        "Manage epics (`task add --epic`, `task list --epic`).",
-        {
-            "add": add_epic,
-            "list": list_epics,
-            "show": show_epic,
-            "update": update_epic,
-            "start": start_epic,
-            "complete": complete_epic,
-            "archive": archive_epic,
-            "note": note_on_epic,
-        },
-    )
 
 
 async def add_task(
@@ -312,3 +275,37 @@ async def archive_epic(session: Session, epic: EpicId) -> None:
 async def note_on_epic(session: Session, epic: EpicId, text: Note) -> None:
     """Add a searchable note to an epic."""
     await add_note(session, epic, text)
+
+
+TASKS: Group = (
+    "task",
+    "Manage tasks.",
+    {
+        "add": add_task,
+        "list": list_tasks,
+        "next": next_tasks,
+        "show": show_task,
+        "update": update_task,
+        "start": start_task,
+        "block": block_task,
+        "unblock": unblock_task,
+        "review": submit_review,
+        "complete": complete_task,
+        "archive": archive_task,
+        "note": note_on_task,
+    },
+)
+EPICS: Group = (
+    "epic",
+    "Manage epics (`task add --epic`, `task list --epic`).",
+    {
+        "add": add_epic,
+        "list": list_epics,
+        "show": show_epic,
+        "update": update_epic,
+        "start": start_epic,
+        "complete": complete_epic,
+        "archive": archive_epic,
+        "note": note_on_epic,
+    },
+)

@@ -5,19 +5,10 @@ from typing import Annotated
 import typer
 
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.items import check_name
 
 DEFAULT_EXPIRY_DAYS = 365
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "token",
-        "Manage tokens of agents and scripts.",
-        {"create": create_token, "list": list_tokens, "revoke": revoke_token},
-    )
 
 
 async def create_token(
@@ -90,3 +81,10 @@ async def revoke_token(
         raise NotFound(f"There is no token {which!r}; `commonplace token list` shows them.")
     await people.revoke_token(caller, found[0].id)
     session.show({"ok": True, "id": found[0].id}, f"Revoked {found[0].name}.")
+
+
+GROUP: Group = (
+    "token",
+    "Manage tokens of agents and scripts.",
+    {"create": create_token, "list": list_tokens, "revoke": revoke_token},
+)

@@ -7,15 +7,11 @@ import typer
 
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import CommandContext, Session, add_commands
+from commonplace.interfaces.cli.command import CommandContext, Commands, Session
 from commonplace.interfaces.cli.job_queue import run_jobs
 
 Directory = Annotated[Path, typer.Argument(help="The folder.", show_default=False)]
 File = Annotated[Path, typer.Argument(help="The backup file.", show_default=False)]
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(root, {"import": import_, "export": export, "backup": backup, "restore": restore})
 
 
 KINDS = ("markdown", "transcripts", "git")
@@ -173,3 +169,6 @@ async def restore(
     with output.progress("Restoring") as advance:
         counts = await restore_backup(context.settings, file, force=force, advance=advance)
     context.show({"rows": counts}, f"Restored: {output.count_items(counts['items'])}.")
+
+
+COMMANDS: Commands = {"import": import_, "export": export, "backup": backup, "restore": restore}

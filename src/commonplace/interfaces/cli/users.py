@@ -6,17 +6,8 @@ import typer
 
 from commonplace.core.people.client_setup import address
 from commonplace.errors import Invalid, NotFound
-from commonplace.interfaces.cli.command import Session, add_group
+from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.items import check_name
-
-
-def register(root: typer.Typer) -> None:
-    add_group(
-        root,
-        "user",
-        "Manage people. Each has a library.",
-        {"create": create_user, "list": list_users, "link": link_user},
-    )
 
 
 async def create_user(
@@ -75,3 +66,10 @@ def check_email(email: str) -> str:
     if not local or not host or any(c.isspace() for c in email.strip()):
         raise Invalid(f"{email!r} is not an e-mail address.")
     return email.strip()
+
+
+GROUP: Group = (
+    "user",
+    "Manage people. Each has a library.",
+    {"create": create_user, "list": list_users, "link": link_user},
+)
