@@ -27,15 +27,17 @@ async def connect(
                 caller, NewToken(client, write=not read_only)
             )
     made = instructions(client, address(context.settings), secret, context.settings)
-    answer = {
-        "client": client,
-        "where": made.where,
-        "configuration": made.lines,
-        "token": secret or None,
-    }
     if not context.as_json:
         output.note(made.where)
-    context.show(answer, made.lines)
+    context.show(
+        {
+            "client": client,
+            "where": made.where,
+            "configuration": made.lines,
+            "token": secret or None,
+        },
+        made.lines,
+    )
 
 
 COMMANDS: Commands = {"connect": connect}

@@ -22,29 +22,34 @@ async def supersede(
     reason: Reason = "",
 ) -> None:
     """Replace a memory. Search ranks it below its replacement."""
-    text = None if content is None else read_text(content)
     done = await session.services.memory.supersede(
-        session.caller, entity, by=by, title=title, content=text, reason=reason
+        session.caller,
+        entity,
+        by=by,
+        title=title,
+        content=None if content is None else read_text(content),
+        reason=reason,
     )
     await show_done(session, done)
 
 
 async def mark_wrong(session: Session, entity: Memory, reason: Reason = "") -> None:
     """Mark a memory as wrong. Search and context leave it out."""
-    done = await session.services.memory.mark_wrong(session.caller, entity, reason)
-    await show_done(session, done)
+    await show_done(
+        session, await session.services.memory.mark_wrong(session.caller, entity, reason)
+    )
 
 
 async def mark_stale(session: Session, entity: Memory, reason: Reason = "") -> None:
     """Mark a memory as stale. Search still finds it and shows its status."""
-    done = await session.services.memory.mark_stale(session.caller, entity, reason)
-    await show_done(session, done)
+    await show_done(
+        session, await session.services.memory.mark_stale(session.caller, entity, reason)
+    )
 
 
 async def restore(session: Session, entity: Memory) -> None:
     """Restore a corrected memory."""
-    done = await session.services.memory.restore(session.caller, entity)
-    await show_done(session, done)
+    await show_done(session, await session.services.memory.restore(session.caller, entity))
 
 
 async def delete(session: Session, entity: Memory) -> None:

@@ -73,8 +73,7 @@ async def publish_disk(
 async def unpublish_disk(session: Session, which: WhichDisk) -> None:
     """Unpublish a disk, immediately and for everyone."""
     item = await session.services.disks.unpublish(session.caller, which)
-    answer = {"public_id": item.public_id, "visibility": "private"}
-    session.show(answer, f"Private: {item.title}")
+    session.show({"public_id": item.public_id, "visibility": "private"}, f"Private: {item.title}")
 
 
 async def save_disk(session: Session, which: WhichDisk) -> None:
@@ -108,8 +107,8 @@ def _show(session: Session, disk: "Disk") -> None:
         *(f"{section.index}. {'; '.join(section.key_points)}" for section in view.sections),
         view.text if isinstance(view, OpenDisk) else "",
     ]
-    lines = [view.title, " · ".join(fact for fact in facts if fact)]
-    session.show(disk, "\n".join(lines) + "".join(f"\n\n{part}" for part in parts if part))
+    about = f"{view.title}\n{' · '.join(filter(None, facts))}"
+    session.show(disk, "\n\n".join([about, *filter(None, parts)]))
 
 
 GROUP: Group = (

@@ -121,8 +121,9 @@ async def get(session: Session, entity_id: EntityId) -> None:
         for name in FACTS
         if shown[name]
     ]
-    lines = [f"{shown['title']} ({shown['id']})", *facts, "", shown["content"]]
-    session.show(shown, "\n".join(lines))
+    session.show(
+        shown, "\n".join([f"{shown['title']} ({shown['id']})", *facts, "", shown["content"]])
+    )
 
 
 async def list_entities(
@@ -147,17 +148,19 @@ async def list_entities(
     entities, total = await session.services.entities.page(
         session.caller, where, project=project, limit=limit, offset=limit * (page - 1)
     )
-    answer = {
-        "entities": entities,
-        "total": total,
-        "page": page,
-        "per_page": limit,
-        "has_more": page * limit < total,
-    }
-    columns, items = ["id", "status", "title", "tags"], [each.item for each in entities]
+    items = [each.item for each in entities]
     rows = [(item.entity_id, item.status, item.title, item.tags) for item in items]
     session.show(
-        answer, lambda: output.page(columns, rows, total, limit * page, f"--page {page + 1}")
+        {
+            "entities": entities,
+            "total": total,
+            "page": page,
+            "per_page": limit,
+            "has_more": page * limit < total,
+        },
+        lambda: output.page(
+            ["id", "status", "title", "tags"], rows, total, limit * page, f"--page {page + 1}"
+        ),
     )
 
 

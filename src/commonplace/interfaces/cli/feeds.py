@@ -47,8 +47,10 @@ async def remove_feed(session: Session, feed: Which) -> None:
         )
     for known in found:
         await feeds.unsubscribe(session.caller, known.id)
-    answer = {"ok": True, "ids": [known.id for known in found]}
-    session.show(answer, f"{found[0].title} is not followed any more.")
+    session.show(
+        {"ok": True, "ids": [known.id for known in found]},
+        f"{found[0].title} is not followed any more.",
+    )
 
 
 GROUP: Group = (

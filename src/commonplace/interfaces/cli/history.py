@@ -44,8 +44,10 @@ async def compare_version(session: Session, item: WhichItem, revision: Revision)
     if found["lines"] is None and not session.as_json:
         output.note("The texts are too long to be compared line by line.")
         return
-    lines = [f"{line['sign']} {line['text']}".rstrip() for line in found["lines"] or ()]
-    session.show(found, "\n".join(lines))
+    session.show(
+        found,
+        "\n".join(f"{line['sign']} {line['text']}".rstrip() for line in found["lines"] or ()),
+    )
 
 
 GROUP: Group = (

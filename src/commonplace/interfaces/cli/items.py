@@ -139,14 +139,16 @@ async def search(
     if not query.strip():
         raise Invalid("Say what to look for.")
     found = await session.services.search.search(session.caller, query, limit=limit, mode=mode)
-    answer = {
-        "query": found.query,
-        "mode": found.mode,
-        "hits": found.hits,
-        "degraded": found.degraded,
-    }
-    lines = "\n".join(_hit_lines(hit) for hit in found.hits)
-    session.show(answer, lines or "Nothing found.", found.degraded)
+    session.show(
+        {
+            "query": found.query,
+            "mode": found.mode,
+            "hits": found.hits,
+            "degraded": found.degraded,
+        },
+        "\n".join(map(_hit_lines, found.hits)) or "Nothing found.",
+        found.degraded,
+    )
 
 
 def _hit_lines(hit: Hit) -> str:
@@ -172,8 +174,7 @@ async def get(session: Session, item_id: WhichItem) -> None:
         "" if item.in_kb else "not in the KB",
         _state(item),
     ]
-    about = " · ".join(fact for fact in facts if fact)
-    session.show(full, f"{item.title}\n{about}\n\n{full.text}")
+    session.show(full, f"{item.title}\n{' · '.join(filter(None, facts))}\n\n{full.text}")
 
 
 async def list_items(
@@ -193,13 +194,18 @@ async def list_items(
         limit=limit,
         offset=limit * (page - 1),
     )
-    columns = ["id", "created", "title", "tags", "status"]
     rows = [
         (item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items
     ]
     session.show(
         {"items": items, "total": total, "page": page, "per_page": limit},
-        lambda: output.page(columns, rows, total, limit * page, f"--page {page + 1}"),
+        lambda: output.page(
+            ["id", "created", "title", "tags", "status"],
+            rows,
+            total,
+            limit * page,
+            f"--page {page + 1}",
+        ),
     )
 
 
@@ -240,8 +246,9 @@ async def find_folder(session: Session, name: str) -> Folder:
 
 
 async def _find_or_create(session: Session, name: str) -> Folder:
-    folders = session.services.folders
-    return await _known_folder(session, name) or await folders.create(session.caller, name)
+    return await _known_folder(session, name) or await session.services.folders.create(
+        session.caller, name
+    )
 
 
 async def _known_folder(session: Session, name: str) -> Folder | None:

@@ -175,12 +175,13 @@ async def evaluate(
     documents, queries = len(judged.documents), len(judged.queries)
     if not context.as_json:
         output.text(f"{documents} documents, {queries} queries")
-    rows = [
-        (mode, *(f"{values[metric]:.4f}" for metric in METRICS)) for mode, values in modes.items()
-    ]
-    context.show(
+    context.show_table(
         {"docs": documents, "queries": queries, "modes": modes},
-        lambda: output.table(["mode", *METRICS], rows),
+        ["mode", *METRICS],
+        [
+            (mode, *(f"{values[metric]:.4f}" for metric in METRICS))
+            for mode, values in modes.items()
+        ],
     )
 
 

@@ -86,13 +86,15 @@ async def accept_invitation(
         check_name(name) if name else None,
         check_email(email) if email else None,
     )
-    answer = {
-        "person_id": done.person_id,
-        "library_id": done.library_id,
-        "role": done.role,
-        "token": done.token,
-    }
-    session.show(answer, done.token)
+    session.show(
+        {
+            "person_id": done.person_id,
+            "library_id": done.library_id,
+            "role": done.role,
+            "token": done.token,
+        },
+        done.token,
+    )
 
 
 async def change_role(

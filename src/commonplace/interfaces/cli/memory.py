@@ -147,8 +147,9 @@ async def context(
         session.caller, Goal(goal, chosen, project, limit, token_budget)
     )
     markdown = pack.markdown()
-    answer = {**memory_shapes.context_pack(pack), "markdown": markdown}
-    session.show(answer, markdown, pack.degraded)
+    session.show(
+        {**memory_shapes.context_pack(pack), "markdown": markdown}, markdown, pack.degraded
+    )
 
 
 async def list_candidates(

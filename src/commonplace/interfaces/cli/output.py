@@ -71,15 +71,14 @@ def progress(what: str) -> Iterator[Advance]:
         TimeRemainingColumn,
     )
 
-    bar = Progress(
+    with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-    )
-    with bar:
+    ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

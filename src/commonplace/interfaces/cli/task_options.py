@@ -37,7 +37,6 @@ NewStatus = Annotated[str | None, typer.Option(help="New status; must be an allo
 NewPriority = Annotated[str | None, typer.Option(help=PRIORITIES)]
 NewProject = Annotated[str | None, typer.Option(help="Id of the project to move it to.")]
 NewDue = Annotated[str | None, typer.Option(help="ISO date; '' removes it.")]
-COLUMNS = ["id", "status", "priority", "due", "title"]
 
 
 async def list_work(
@@ -47,10 +46,11 @@ async def list_work(
         session.caller, where, project=project, epic=epic, limit=limit, offset=0
     )
     items = [entity.item for entity in found]
-    rows = [
-        (item.entity_id, item.status, item.priority, item.due_date, item.title) for item in items
-    ]
-    session.show(found, lambda: output.table(COLUMNS, rows))
+    session.show_table(
+        found,
+        ["id", "status", "priority", "due", "title"],
+        [(item.entity_id, item.status, item.priority, item.due_date, item.title) for item in items],
+    )
     if total > len(found) and not session.as_json:
         output.note(f"{total - len(found)} more; --limit shows them.")
 

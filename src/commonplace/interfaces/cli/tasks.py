@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.validation import NewEntity
 from commonplace.interfaces.cli.command import Group, Session
 from commonplace.interfaces.cli.task_options import (
     Assignees,
@@ -54,19 +53,21 @@ async def add_task(
     ] = None,
 ) -> None:
     """Add a task to a project."""
-    new = NewEntity(
-        title,
-        content,
-        "task",
-        project=project,
-        priority=priority,
-        epic=epic,
-        assignees=tuple(assignee or ()),
-        due_date=due,
-        tags=tuple(tag or ()),
-        depends_on=tuple(depends_on or ()),
+    await add_work(
+        session,
+        rules.NewEntity(
+            title,
+            content,
+            "task",
+            project=project,
+            priority=priority,
+            epic=epic,
+            assignees=tuple(assignee or ()),
+            due_date=due,
+            tags=tuple(tag or ()),
+            depends_on=tuple(depends_on or ()),
+        ),
     )
-    await add_work(session, new)
 
 
 async def list_tasks(
@@ -176,8 +177,13 @@ async def complete_task(
     ] = None,
 ) -> None:
     """Complete a task."""
-    about = {"actual_hours": hours} if hours else {}
-    await run_step(session, task, "complete_task", learnings=learnings, about=about)
+    await run_step(
+        session,
+        task,
+        "complete_task",
+        learnings=learnings,
+        about={"actual_hours": hours} if hours else {},
+    )
 
 
 async def archive_task(session: Session, task: TaskId) -> None:
@@ -206,7 +212,7 @@ async def add_epic(
     """Add an epic to a project."""
     await add_work(
         session,
-        NewEntity(
+        rules.NewEntity(
             title,
             content,
             "epic",
