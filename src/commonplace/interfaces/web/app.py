@@ -82,13 +82,17 @@ class WebApp:
         self._services = services
         self._templates = Templates()
         self.routes = [route for part in PARTS for route in part]
-        static = routing.Route("/static/{version}/{name}", self._static, methods=["GET"])
-        icon = routing.Route("/favicon.ico", self._icon, methods=["GET"])
-        pages = [
-            routing.Route(route.path, partial(self._answer, route), methods=[route.method])
-            for route in self.routes
-        ]
-        self._router = routing.Router([static, icon, *pages], redirect_slashes=False)
+        self._router = routing.Router(
+            [
+                routing.Route("/static/{version}/{name}", self._static, methods=["GET"]),
+                routing.Route("/favicon.ico", self._icon, methods=["GET"]),
+                *(
+                    routing.Route(route.path, partial(self._answer, route), methods=[route.method])
+                    for route in self.routes
+                ),
+            ],
+            redirect_slashes=False,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_hardened(message: Message) -> None:
@@ -164,10 +168,9 @@ class WebApp:
             if http.path_params["version"] == self._templates.version
             else "no-cache"
         )
-        ending = name[name.rindex(".") :]
         return Response(
             body,
-            media_type=TYPES[ending],
+            media_type=TYPES[name[name.rindex(".") :]],
             headers={
                 "Cache-Control": kept,
                 "Vary": "Accept-Encoding",

@@ -112,18 +112,16 @@ def _spread(graph: "igraph.Graph") -> list[Point]:
     seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
     if not graph.ecount():
         return [(x, y) for x, y in seed]
-    whole = graph.is_connected()
     laid = (
         graph.layout_kamada_kawai(seed=seed)
-        if whole
+        if graph.is_connected()
         else graph.layout_fruchterman_reingold(niter=400, seed=seed)
     )
     return [(x, y) for x, y in laid]
 
 
 def _layered(graph: "igraph.Graph") -> list[Point]:
-    laid = graph.layout_sugiyama(maxiter=200)
-    return [(-y, x) for x, y in list(laid)[: graph.vcount()]]
+    return [(-y, x) for x, y in list(graph.layout_sugiyama(maxiter=200))[: graph.vcount()]]
 
 
 def _fitted(points: Sequence[Point], height: float) -> list[Point]:

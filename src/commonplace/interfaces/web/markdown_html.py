@@ -220,13 +220,6 @@ def snippet(text: str, query: str, length: int = 280) -> Markup:
     return Markup("{}{}{}").format(before, _marked(plain, start, end, inside), after)
 
 
-def marked(text: str, query: str) -> Markup:
-    stems = _stems(query)
-    return _marked(
-        text, 0, len(text), [f.span() for f in _WORD.finditer(text) if _is_asked(f[0], stems)]
-    )
-
-
 def plain_text(text: str) -> str:
     """Markdown's signs would only be noise in a line of a list."""
     text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: a picture may be what is linked

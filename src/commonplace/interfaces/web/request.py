@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from commonplace.core.people.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.people.passkeys import Site
@@ -83,6 +83,11 @@ class WebRequest:
             host_name(host).strip("[]"),
             f"{'https' if _is_https(self.http, self.services) else 'http'}://{host}",
         )
+
+    @property
+    def base_url(self) -> str:
+        """Where others reach this server: as configured, or as this browser does."""
+        return self.services.settings.public_url.rstrip("/") or self.site.origin
 
     @property
     def device(self) -> str | None:
@@ -208,9 +213,6 @@ class WebRequest:
         return HTMLResponse(
             self.templates.render(template, request=self, me=self.visitor, note=None, **values)
         )
-
-    def json_response(self, value: Any, status: int = 200) -> Response:
-        return JSONResponse(value, status)
 
     def redirect(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
         if note:

@@ -1,6 +1,6 @@
 """The account page: name, password, passkeys, sessions, deletion."""
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get, post
@@ -86,7 +86,7 @@ def browser_name(agent: str) -> str:
 
 
 async def offer_passkey(request: WebRequest) -> Response:
-    return request.json_response(
+    return JSONResponse(
         await request.services.passkeys.registration_options(request.user.person, request.site)
     )
 
@@ -97,7 +97,7 @@ async def add_passkey(request: WebRequest) -> Response:
         request.user.person.id, request.site, credential, str(body.get("name", ""))
     )
     request.redirect("/account", f"The passkey “{made.name}” is ready.")
-    return request.json_response({"ok": True})
+    return JSONResponse({"ok": True})
 
 
 async def remove_passkey(request: WebRequest) -> Response:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 from starlette.datastructures import UploadFile
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from commonplace.core.items.drafts import Draft
 from commonplace.errors import SOURCE_ERRORS, Invalid
@@ -41,9 +41,7 @@ async def add(request: WebRequest) -> Response:
         draft = _draft(text, form.get("title", "").strip())
         added = await request.services.queued_items.submit(request.caller, draft, folder or None)
     if not request.wants_page:
-        return request.json_response(
-            {"id": added.item.id, "row": await row_of(request, added.item.id)}
-        )
+        return JSONResponse({"id": added.item.id, "row": await row_of(request, added.item.id)})
     return request.redirect(
         f"/items/{added.item.public_id}",
         "Added." if added.created else "The library already has it.",
@@ -84,10 +82,10 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
         )  # what it is called elsewhere may be too long here, or a folder
         with await asyncio.to_thread(place.open, "wb") as out:
             await asyncio.to_thread(shutil.copyfileobj, file.file, out)
-        kind = file.content_type or "application/octet-stream"
-        return (
-            await request.services.uploads.submit_file(request.caller, place, name, kind, folder)
-        ).item
+        added = await request.services.uploads.submit_file(
+            request.caller, place, name, file.content_type or "application/octet-stream", folder
+        )
+        return added.item
 
 
 def _draft(text: str, title: str) -> Draft:
@@ -139,7 +137,7 @@ async def promise(request: WebRequest) -> Response:
     upload, url = await request.services.uploads.announce(
         request.caller, name, kind, size, on_arrival={"folder": folder}
     )
-    return request.json_response({"upload": upload.id, "url": url})
+    return JSONResponse({"upload": upload.id, "url": url})
 
 
 async def live(request: WebRequest) -> Response:

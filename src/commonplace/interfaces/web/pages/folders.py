@@ -9,9 +9,7 @@ from commonplace.model import Folder
 
 
 async def create(request: WebRequest) -> Response:
-    folder = await request.services.folders.create(
-        request.caller, _name(request.form.get("name", ""))
-    )
+    folder = await request.services.folders.create(request.caller, _name(request))
     return request.redirect(
         f"/?folder={folder.id}",
         f"“{folder.name}” is there; file things into it from the list, or add them here.",
@@ -20,13 +18,17 @@ async def create(request: WebRequest) -> Response:
 
 async def show(request: WebRequest) -> Response:
     folder = await _folder(request)
-    stakes = await request.services.overview.folder_impact(request.caller, folder.id)
-    return request.page("folder.html", folder=folder, stakes=stakes)
+    return request.page(
+        "folder.html",
+        folder=folder,
+        stakes=await request.services.overview.folder_impact(request.caller, folder.id),
+    )
 
 
 async def rename(request: WebRequest) -> Response:
-    name = _name(request.form.get("name", ""))
-    folder = await request.services.folders.rename(request.caller, request.path("folder_id"), name)
+    folder = await request.services.folders.rename(
+        request.caller, request.path("folder_id"), _name(request)
+    )
     return request.redirect(f"/?folder={folder.id}", f"It is called “{folder.name}” now.")
 
 
@@ -34,9 +36,8 @@ async def delete(request: WebRequest) -> Response:
     items = request.form.get("items", "")
     if items not in ("keep", "delete"):
         raise Invalid("Say what is to become of the items in it.")
-    folder_id = request.path("folder_id")
     await request.services.folders.delete(
-        request.caller, folder_id, cascade_items=items == "delete"
+        request.caller, request.path("folder_id"), cascade_items=items == "delete"
     )
     return request.redirect(
         "/",
@@ -46,17 +47,16 @@ async def delete(request: WebRequest) -> Response:
     )
 
 
-def _name(text: str) -> str:
-    name = " ".join(text.split())
+def _name(request: WebRequest) -> str:
+    name = " ".join(request.form.get("name", "").split())
     if not 0 < len(name) <= 200:
         raise Invalid("Give the folder a name of up to 200 characters.")
     return name
 
 
 async def _folder(request: WebRequest) -> Folder:
-    wanted = request.path("folder_id")
     for folder in await request.services.folders.list_folders(request.caller):
-        if folder.id == wanted:
+        if folder.id == request.path("folder_id"):
             return folder
     raise NotFound("Folder not found")
 

@@ -30,10 +30,9 @@ async def show(request: WebRequest) -> Response:
         f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} "
         "relations"
     )
-    drawn = await asyncio.to_thread(whole_map, chart, said) if chart.items else None
     return request.page(
         "map.html",
-        drawing=drawn,
+        drawing=await asyncio.to_thread(whole_map, chart, said) if chart.items else None,
         shown=shown,
         total=chart.total,
         relations=len(chart.relations),
@@ -53,14 +52,16 @@ async def near(request: WebRequest) -> Response:
     )
     items = [found.center, *(reached.item for reached in found.reached)]
     nodes = [Node(item, f"/graph/{item.public_id}", item.id == found.center.id) for item in items]
-    drawn = await asyncio.to_thread(
-        picture, nodes, edges_of(items, found.relations), f"What {found.center.title} is joined to"
-    )
     return request.page(
         "near.html",
         center=found.center,
         reached=found.reached,
-        drawing=drawn,
+        drawing=await asyncio.to_thread(
+            picture,
+            nodes,
+            edges_of(items, found.relations),
+            f"What {found.center.title} is joined to",
+        ),
         depth=depth,
         total=found.total,
         kinds=sorted({item.entity_type for item in items}),

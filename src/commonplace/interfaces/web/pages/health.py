@@ -26,16 +26,15 @@ async def show(request: WebRequest) -> Response:
     fullest = {
         folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
     }
-    plots = {
-        "growth": growth(report.added, report.totals.items, "items"),
-        "calls": bars(report.calls, "calls"),
-        "folders": shares(fullest, "Items by folder") if fullest else "",
-        "types": shares(dict(list(report.totals.by_type.items())[:TOP]), "Items by type"),
-    }
     return request.page(
         "health.html",
         report=report,
-        plots=plots,
+        plots={
+            "growth": growth(report.added, report.totals.items, "items"),
+            "calls": bars(report.calls, "calls"),
+            "folders": shares(fullest, "Items by folder") if fullest else "",
+            "types": shares(dict(list(report.totals.by_type.items())[:TOP]), "Items by type"),
+        },
         backs_up=await request.services.overview.may_back_up(request.caller),
     )
 
@@ -63,15 +62,11 @@ async def backup(request: WebRequest) -> Response:
         raise ForbiddenScope(
             "A backup holds everybody's libraries: only the server's owner can make one."
         )
-
-    async def write(file: Path) -> None:
-        await request.services.store.dump(file)
-
-    return await _download("backup", "application/gzip", write)
+    return await _download("backup", "application/gzip", request.services.store.dump)
 
 
 async def _download(
-    suffix: str, media_type: str, write: Callable[[Path], Awaitable[None]]
+    suffix: str, media_type: str, write: Callable[[Path], Awaitable[object]]
 ) -> Response:
     """Send the file that `write` makes, and delete it afterwards."""
     folder = Path(await asyncio.to_thread(mkdtemp, prefix="commonplace-"))

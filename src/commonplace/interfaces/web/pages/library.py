@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from commonplace.core.items.delayed_delete import GRACE
 from commonplace.errors import Invalid
@@ -78,8 +78,8 @@ class Choice:
 
 
 async def show(request: WebRequest) -> Response:
-    library, choice, page = request.services.library, Choice.of(request), request.number("page", 1)
-    items, total = await library.page(
+    choice, page = Choice.of(request), request.number("page", 1)
+    items, total = await request.services.library.page(
         request.caller,
         choice.where,
         limit=PER_PAGE,
@@ -91,11 +91,6 @@ async def show(request: WebRequest) -> Response:
         return request.redirect(f"{choice.before_page}page={pages}")
     folders = await request.services.folders.list_folders(request.caller)
     jobs = await request.services.overview.unfinished(request.caller, [item.id for item in items])
-    going = (
-        await request.services.delayed_deletes.pending(request.caller)
-        if request.user.has_full_write
-        else []
-    )
     return request.page(
         "library.html",
         items=items,
@@ -106,7 +101,11 @@ async def show(request: WebRequest) -> Response:
         folders=folders,
         names={folder.id: folder.name for folder in folders},
         states=states(items, jobs),
-        going=going,
+        going=(
+            await request.services.delayed_deletes.pending(request.caller)
+            if request.user.has_full_write
+            else []
+        ),
         grace=int(GRACE.total_seconds()),
         state_names=STATES,
         orders=ORDERS,
@@ -115,10 +114,11 @@ async def show(request: WebRequest) -> Response:
 
 async def counts(request: WebRequest) -> Response:
     """Return current counts for a page whose list has changed."""
-    library = request.services.library
-    _, total = await library.page(request.caller, Choice.of(request).where, limit=1)
+    _, total = await request.services.library.page(
+        request.caller, Choice.of(request).where, limit=1
+    )
     folders = await request.services.folders.list_folders(request.caller)
-    return request.json_response(
+    return JSONResponse(
         {
             "total": count(total, "item"),
             "folders": {folder.id: folder.item_count for folder in folders},
@@ -135,9 +135,12 @@ async def row_of(request: WebRequest, item_id: str) -> str:
         folder.id: folder.name
         for folder in await request.services.folders.list_folders(request.caller)
     }
-    state = (await now_of(request, [item.id]))[item.id]
     return request.templates.render(
-        "row.html", item=item, names=names, state=state, rules=request.user.has_full_write
+        "row.html",
+        item=item,
+        names=names,
+        state=(await now_of(request, [item.id]))[item.id],
+        rules=request.user.has_full_write,
     )
 
 
@@ -155,10 +158,6 @@ async def bulk(request: WebRequest) -> Response:
     )
 
 
-def _things(number: int) -> str:
-    return count(number, "item")
-
-
 async def _file(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
     if name:
@@ -167,13 +166,13 @@ async def _file(request: WebRequest, chosen: list[str], form: dict[str, str]) ->
         raise Invalid("Choose a folder, or name a new one.")
     for item_id in chosen:
         await request.services.folders.file(request.caller, item_id, [folder])
-    return f"{_things(len(chosen))} filed."
+    return f"{count(len(chosen), 'item')} filed."
 
 
 async def _unfile(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     for item_id in chosen:
         await request.services.folders.unfile(request.caller, item_id, form.get("from", ""))
-    return f"{_things(len(chosen))} taken out of the folder."
+    return f"{count(len(chosen), 'item')} taken out of the folder."
 
 
 async def _tag(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
@@ -186,7 +185,7 @@ async def _tag(request: WebRequest, chosen: list[str], form: dict[str, str]) -> 
             await request.services.library.update(
                 request.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
             )
-    return f"{_things(len(chosen))} tagged."
+    return f"{count(len(chosen), 'item')} tagged."
 
 
 async def _archive(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
@@ -196,7 +195,7 @@ async def _archive(request: WebRequest, chosen: list[str], form: dict[str, str])
             await request.services.library.update(request.caller, item_id, {"archived": not back})
         except Invalid as error:  # a task that is under way, say: no reason to leave the others
             refused.append(error.message)
-    said = f"{_things(len(chosen) - len(refused))} {'back in use' if back else 'archived'}."
+    said = f"{count(len(chosen) - len(refused), 'item')} {'back in use' if back else 'archived'}."
     if refused:
         raise Invalid(" ".join([*refused, said] if len(chosen) > len(refused) else refused))
     return said
@@ -210,9 +209,9 @@ async def _delete(request: WebRequest, chosen: list[str], form: dict[str, str]) 
 async def _undo(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
     kept = await request.services.delayed_deletes.undo(request.caller, chosen)
     return (
-        f"{_things(kept)} kept."
+        f"{count(kept, 'item')} kept."
         if kept == len(chosen)
-        else f"{_things(kept)} kept; {len(chosen) - kept} had gone already."
+        else f"{count(kept, 'item')} kept; {len(chosen) - kept} had gone already."
     )
 
 

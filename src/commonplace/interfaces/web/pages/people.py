@@ -1,8 +1,7 @@
 """Members of the library, invitations, and switching between libraries."""
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from commonplace.core.people.client_setup import address
 from commonplace.core.people.members import INVITATION_DAYS
 from commonplace.errors import CommonplaceError, Invalid, NotFound
 from commonplace.interfaces.http.gate import STATUS
@@ -23,7 +22,6 @@ async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) 
     services, me = request.services, request.user
     members = await services.members.all(request.caller)
     asked = await services.members.invitations(request.caller) if me.manages_members else []
-    base = address(services.settings) if services.settings.public_url else request.site.origin
     return request.page(
         "people.html",
         no_store=True,
@@ -34,7 +32,7 @@ async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) 
         roles=ROLES,
         terms=TERMS,
         default_term=str(INVITATION_DAYS),
-        made=(made[0], f"{base}/join/{made[1]}") if made else None,
+        made=(made[0], f"{request.base_url}/join/{made[1]}") if made else None,
         mine=request.caller.library_id == me.person.id,
         gives=[role for role in ROLES if role is not Role.OWNER or me.library.role is Role.OWNER],
     )
@@ -49,10 +47,11 @@ async def invite(request: WebRequest) -> Response:
         raise Invalid("Choose how long the invitation is good for.")
     if email and ("@" not in email or len(email) > 200):
         raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
-    role = _role(request.form.get("role", ""))
     return await show(
         request,
-        await request.services.members.invite(request.caller, role, email or None, int(days)),
+        await request.services.members.invite(
+            request.caller, _role(request), email or None, int(days)
+        ),
     )
 
 
@@ -62,9 +61,8 @@ async def withdraw(request: WebRequest) -> Response:
 
 
 async def change_role(request: WebRequest) -> Response:
-    role = _role(request.form.get("role", ""))
     member = await request.services.members.change_role(
-        request.caller, request.path("person_id"), role
+        request.caller, request.path("person_id"), _role(request)
     )
     return request.redirect("/people", f"{member.name} is {member.role} now.")
 
@@ -94,7 +92,8 @@ async def turn_to(request: WebRequest) -> Response:
     return request.redirect("/", f"You are in “{library.name}” now.")
 
 
-def _role(text: str) -> Role:
+def _role(request: WebRequest) -> Role:
+    text = request.form.get("role", "")
     if text not in {*Role}:
         raise Invalid("Choose a role.")
     return Role(text)
@@ -108,9 +107,6 @@ async def show_invitation(
 ) -> Response:
     secret = request.path("secret")
     asked = await request.services.members.find_invitation(secret)
-    already = request.visitor is not None and any(
-        each.library_id == asked.invitation.library_id for each in request.visitor.libraries
-    )
     return request.page(
         "join.html",
         status,
@@ -120,7 +116,10 @@ async def show_invitation(
         error=error,
         name=name,
         email=email or asked.invitation.email or "",
-        already=already,
+        already=request.visitor is not None
+        and any(
+            each.library_id == asked.invitation.library_id for each in request.visitor.libraries
+        ),
         secret=secret,
     )
 
@@ -155,7 +154,7 @@ async def accept(request: WebRequest) -> Response:
 
 async def offer_passkey(request: WebRequest) -> Response:
     body = await request.json()
-    return request.json_response(
+    return JSONResponse(
         await request.services.invitations.offer_passkey(
             request.path("secret"),
             str(body.get("name", "")),
@@ -177,7 +176,7 @@ async def accept_by_passkey(request: WebRequest) -> Response:
             about=request.browser,
         )
     )
-    return request.json_response({"ok": True})
+    return JSONResponse({"ok": True})
 
 
 ROUTES = (

@@ -16,12 +16,14 @@ DESCRIPTION = 300  # characters, as much as previews of links show
 
 
 async def show(request: WebRequest) -> Response:
-    public_id = request.path("public_id")
     if request.visitor is None:
-        await _count(request)
+        # Those without an account are counted by their address, as tokens are by their names.
+        wait = await request.services.access.request(nobody(request.http.scope))
+        if wait is not None:
+            raise RateLimited(wait)
     try:
         published, own = await request.services.disks.public(
-            public_id, request.caller if request.visitor else None
+            request.path("public_id"), request.caller if request.visitor else None
         )
     except NotFound:
         # The same for what is not there and for what only members may read.
@@ -32,24 +34,16 @@ async def show(request: WebRequest) -> Response:
         )
         return request.page("error.html", 404, title="Not found", message=message)
     view = published.view
-    site = request.services.settings.public_url.rstrip("/") or request.site.origin
     page = request.page(
         "published.html",
         disk=published,
         view=view,
         own=own,
         owner=mask_secrets(published.owner_name),
-        address=f"{site}/d/{published.public_id}",
+        address=f"{request.base_url}/d/{published.public_id}",
         description=view.summary[:DESCRIPTION],
     )
     return page if request.visitor else _for_everybody(request, published, page)
-
-
-async def _count(request: WebRequest) -> None:
-    """Count visitors without an account by their address, as tokens are by their names."""
-    wait = await request.services.access.request(nobody(request.http.scope))
-    if wait is not None:
-        raise RateLimited(wait)
 
 
 def _for_everybody(request: WebRequest, published: Published, page: Response) -> Response:

@@ -49,16 +49,16 @@ async def show(request: WebRequest) -> Response:
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = await services.annotations.of(caller, item.id)
     passages = {section.position for section in reading.sections}
-    sections, whole = await asyncio.to_thread(
-        _set, reading
-    )  # a book takes seconds, and others are waiting
     return request.page(
         "item.html",
         reading=reading,
         item=item,
         folders=await services.folders.list_folders(caller),
-        sections=sections,
-        whole=whole,
+        # In a thread: a book takes seconds, and others are waiting.
+        sections=await asyncio.to_thread(_passages, reading),
+        whole=None
+        if reading.sections
+        else await asyncio.to_thread(rendered, without_title(reading.text, item.title)),
         state=states([item], jobs)[item.id],
         outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"],
@@ -72,17 +72,14 @@ async def show(request: WebRequest) -> Response:
             if position in passages
         },
         versions=await services.versions.of(caller, item.id),
-        links=[link for link in around if not _is_note(link)],
+        links=[
+            link
+            for link in around
+            if not (link.kind == Kind.ANNOTATES and link.direction == "incoming")
+        ],
         about=_about(item, around),
         related=await _related(request, item, {reached.item.public_id for reached in around}),
         notes=notes(item),
-    )
-
-
-def _set(reading: FullItem) -> tuple[list[tuple[Section, Markup, list[str]]], Markup | None]:
-    """Render the passages, or the whole text when it has none."""
-    return _passages(reading), None if reading.sections else rendered(
-        without_title(reading.text, reading.item.title)
     )
 
 
@@ -163,10 +160,6 @@ def _about(item: Item, around: Sequence[Neighbour]) -> tuple[Item, str, int | No
         None,
     )
     return (found, *quoted(item)) if found else None
-
-
-def _is_note(link: Neighbour) -> bool:
-    return link.kind == Kind.ANNOTATES and link.direction == "incoming"
 
 
 async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tuple[str, str]]:
@@ -270,18 +263,19 @@ async def version(request: WebRequest) -> Response:
         request.caller, request.path("item_id"), int(revision)
     )
     as_text = request.query("view") == "text" or found.lines is None
-    text = (
-        await asyncio.to_thread(rendered, without_title(found.version.text, found.version.title))
-        if as_text
-        else None
-    )
     return request.page(
         "version.html",
         found=found,
         item=found.item,
         version=found.version,
         as_text=as_text,
-        text=text,
+        text=(
+            await asyncio.to_thread(
+                rendered, without_title(found.version.text, found.version.title)
+            )
+            if as_text
+            else None
+        ),
     )
 
 

@@ -39,13 +39,12 @@ class Beside:
 async def show(request: WebRequest) -> Response:
     reflection = request.services.reflection
     candidates, total = await reflection.candidates(request.caller, limit=SHOWN)
-    waiting = []
-    for candidate in candidates:
-        judged = await reflection.candidate(request.caller, candidate.id)
-        waiting.append((candidate, [*await _beside(request, judged)]))
     return request.page(
         "review.html",
-        waiting=waiting,
+        waiting=[
+            (each, await _beside(request, await reflection.candidate(request.caller, each.id)))
+            for each in candidates
+        ],
         total=total,
         kinds=rules.TYPES,
         of_projects=rules.WORK,
@@ -87,10 +86,9 @@ async def reflect(request: WebRequest) -> Response:
         persist=True,
         review=True,
     )
-    found = await request.services.reflection.reflect(request.caller, notes)
-    many = len(found.candidates)
+    found = (await request.services.reflection.reflect(request.caller, notes)).candidates
     return request.redirect(
-        "/review", f"{many} to look at." if many else "There is nothing to remember in it."
+        "/review", f"{len(found)} to look at." if found else "There is nothing to remember in it."
     )
 
 

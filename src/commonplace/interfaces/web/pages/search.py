@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from commonplace.interfaces.web.markdown_html import snippet
 from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get
-from commonplace.model import EntityType, ItemFilter, Mode, SearchResult, now
+from commonplace.model import EntityType, ItemFilter, Mode, now
 
 LIMIT = 20
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
@@ -65,7 +64,10 @@ async def show(request: WebRequest) -> Response:
         found = await request.services.search.search(
             caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where
         )
-        shown |= {"found": found, "snippets": _snippets(found)}
+        shown |= {
+            "found": found,
+            "snippets": [snippet(hit.passage.text, found.query) for hit in found.hits],
+        }
     if request.query("part"):
         return request.fragment("hits.html", **shown)
     return request.page("search.html", folders=folders, **shown)
@@ -104,10 +106,6 @@ def _without(shown: dict[str, Any]) -> dict[str, str]:
         for name in named
         if asked[name]
     }
-
-
-def _snippets(found: SearchResult) -> list[Markup]:
-    return [snippet(hit.passage.text, found.query) for hit in found.hits]
 
 
 ROUTES = (get("/search", show),)

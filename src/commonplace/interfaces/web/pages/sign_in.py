@@ -1,6 +1,6 @@
 """Sign in, sign out, and claim an account."""
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from commonplace.errors import CommonplaceError, Invalid, NameTaken
 from commonplace.interfaces.http.gate import STATUS
@@ -26,10 +26,9 @@ async def _show(
     email: str = "",
     wanted: str | None = None,
 ) -> Response:
-    status = 200 if error is None else STATUS.get(type(error), 500)
     return request.page(
         "signin.html",
-        status,
+        STATUS.get(type(error), 500) if error else 200,
         error=error.message if error else "",
         email=email,
         next=_next(request.query("next", "/") if wanted is None else wanted),
@@ -76,13 +75,12 @@ async def _show_claim(
     email: str,
     error: CommonplaceError | None = None,
 ) -> Response:
-    known = bool(name) and await request.services.accounts.can_sign_in(person_id)
     return request.page(
         "claim.html",
         STATUS[type(error)] if error else 200,
         name=name,
         email=email,
-        known=known,
+        known=bool(name) and await request.services.accounts.can_sign_in(person_id),
         error=error.message if error else "",
     )
 
@@ -108,9 +106,7 @@ async def claim(request: WebRequest) -> Response:
 
 
 async def ask_passkey(request: WebRequest) -> Response:
-    return request.json_response(
-        await request.services.passkeys.authentication_options(request.site)
-    )
+    return JSONResponse(await request.services.passkeys.authentication_options(request.site))
 
 
 async def use_passkey(request: WebRequest) -> Response:
@@ -124,7 +120,7 @@ async def use_passkey(request: WebRequest) -> Response:
             device=request.device,
         )
     )
-    return request.json_response({"ok": True, "next": _next(str(body.get("next", "/")))})
+    return JSONResponse({"ok": True, "next": _next(str(body.get("next", "/")))})
 
 
 ROUTES = (

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entity
-from commonplace.core.entities.validation import NewEntity
 from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.graph_svg import Node, picture
@@ -42,14 +41,15 @@ async def show(request: WebRequest) -> Response:
         project=project,
         limit=MOST,
     )
-    board = {state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS}
     return request.page(
         "work.html",
         projects=projects,
         epics=epics,
         tasks=tasks,
         total=total,
-        board=board,
+        board={
+            state: [task for task in tasks if TASK.state(task.item) == state] for state in COLUMNS
+        },
         columns=COLUMNS,
         next_of={task.item.id: TASK.next[TASK.state(task.item)] for task in tasks},
         state_of={epic.item.id: EPIC.state(epic.item) for epic in epics}
@@ -85,7 +85,7 @@ async def create(request: WebRequest) -> Response:
     kind, title = request.form.get("kind", "task"), request.form.get("title", "").strip()
     if kind not in {*KINDS}:
         raise Invalid("Choose a task, an epic or a project.")
-    new = NewEntity(
+    new = rules.NewEntity(
         title,
         request.form.get("content", "").strip() or title,
         kind,
@@ -212,14 +212,16 @@ async def move(request: WebRequest) -> Response:
     item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
-    to = request.form.get("status", "")
     done = await request.services.tasks.update(
-        request.caller, item.id, MACHINES[item.entity_type], {"status": to}
+        request.caller,
+        item.id,
+        MACHINES[item.entity_type],
+        {"status": request.form.get("status", "")},
     )
     return (
         request.redirect(request.back, done.message)
         if request.wants_page
-        else request.json_response(
+        else JSONResponse(
             {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())}
         )
     )
@@ -240,8 +242,9 @@ async def wait(request: WebRequest) -> Response:
 
 
 async def note(request: WebRequest) -> Response:
-    text = request.form.get("text", "").strip()
-    done = await request.services.tasks.note(request.caller, request.path("entity_id"), text)
+    done = await request.services.tasks.note(
+        request.caller, request.path("entity_id"), request.form.get("text", "").strip()
+    )
     return request.redirect(f"/work/{done.item.public_id}", "Noted.")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from commonplace.core.people.client_setup import PLACEHOLDER, Client, address, instructions
+from commonplace.core.people.client_setup import PLACEHOLDER, Client, instructions
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.web.live_progress import events
@@ -43,11 +43,12 @@ async def show(request: WebRequest, made: tuple[Token, str] | None = None) -> Re
 
 
 async def create(request: WebRequest) -> Response:
-    token = await request.services.people.create_token(request.caller, await _wanted(request))
-    return await show(request, token)
+    return await show(
+        request, await request.services.people.create_token(request.caller, _wanted(request))
+    )
 
 
-async def _wanted(request: WebRequest) -> NewToken:
+def _wanted(request: WebRequest) -> NewToken:
     name, expires = (
         " ".join(request.form.get("name", "").split()),
         request.form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
@@ -56,11 +57,10 @@ async def _wanted(request: WebRequest) -> NewToken:
         raise Invalid("Give the token a name of up to 200 characters: what it is for.")
     if expires not in EXPIRIES:
         raise Invalid("Choose how long the token is good for.")
-    folders = tuple(request.form_list("folder")) if request.form.get("sees") == "folders" else None
     return NewToken(
         name,
         request.form.get("write") == "1",
-        folders,
+        tuple(request.form_list("folder")) if request.form.get("sees") == "folders" else None,
         request.form.get("kb_only") == "1",
         int(expires) if expires else None,
     )
@@ -73,8 +73,11 @@ async def revoke(request: WebRequest) -> Response:
 
 async def activity(request: WebRequest) -> Response:
     token = await _token(request)
-    events = await request.services.people.activity(request.caller, token.id)
-    return request.page("activity.html", token=token, events=events)
+    return request.page(
+        "activity.html",
+        token=token,
+        events=await request.services.people.activity(request.caller, token.id),
+    )
 
 
 async def view_as(request: WebRequest) -> Response:
@@ -84,15 +87,10 @@ async def view_as(request: WebRequest) -> Response:
 
 
 async def _token(request: WebRequest) -> Token:
-    wanted = request.path("token_id")
-    found = [
-        token
-        for token in await request.services.people.tokens(request.caller)
-        if token.id == wanted
-    ]
-    if not found:
-        raise NotFound("Token not found")
-    return found[0]
+    for token in await request.services.people.tokens(request.caller):
+        if token.id == request.path("token_id"):
+            return token
+    raise NotFound("Token not found")
 
 
 # -- connecting
@@ -101,16 +99,13 @@ async def _token(request: WebRequest) -> Token:
 async def connect(
     request: WebRequest, made: tuple[Token, str] | None = None, client: str = ""
 ) -> Response:
-    settings = request.services.settings
-    url = address(settings) if settings.public_url else request.site.origin
-    secret = made[1] if made else PLACEHOLDER
-    lines = {client: instructions(client, url, secret, settings) for client in Client}
-    chosen = client if client in {*Client} else request.query("client", Client.CLAUDE_CODE)
+    url, secret = request.base_url, made[1] if made else PLACEHOLDER
+    chosen = client or request.query("client")
     return request.page(
         "connect.html",
         no_store=True,
         clients=NAMES,
-        lines=lines,
+        lines={each: instructions(each, url, secret, request.services.settings) for each in Client},
         made=made,
         placeholder=PLACEHOLDER,
         url=url,
@@ -135,8 +130,7 @@ async def connect_with(request: WebRequest) -> Response:
 
 async def first_call(request: WebRequest) -> Response:
     """Stream an event when the token's first call has come."""
-    token = await _token(request)
-    return events(_first_call(request, token.id))
+    return events(_first_call(request, (await _token(request)).id))
 
 
 async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[dict[str, Any]]:
