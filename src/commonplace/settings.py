@@ -192,9 +192,9 @@ class Settings:
             ),
             "JWT_SECRET must have 32 bytes or more": not self.jwt_secret
             or len(self.jwt_secret.encode()) >= 32,
-            "SEMANTIC_WEIGHT and COMMONPLACE_KEYWORD_WEIGHT must not both be 0": self.semantic_weight
-            + self.keyword_weight
-            > 0,
+            "SEMANTIC_WEIGHT and COMMONPLACE_KEYWORD_WEIGHT must not both be 0": bool(
+                self.semantic_weight or self.keyword_weight
+            ),
         }
         for rule, holds in rules.items():
             if not holds:

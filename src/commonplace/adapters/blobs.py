@@ -21,12 +21,14 @@ _CHUNK = 8 * 1024 * 1024
 
 
 def make_blobs(settings: Settings) -> Blobs:
-    """Credentials of an object store come by its usual variables (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL ...)."""
+    """Choose the storage of files. An object store takes its credentials from the usual variables
+    (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and so on)."""
     if not settings.blobs_url:
         return FolderBlobs(settings.data_dir / "blobs")
     if not settings.blobs_url.startswith(SCHEMES):
         raise ConfigurationError(
-            f"COMMONPLACE_BLOBS_URL must start with {', '.join(SCHEMES)} (leave it empty for a folder)."
+            f"COMMONPLACE_BLOBS_URL must start with {', '.join(SCHEMES)} "
+            "(leave it empty for a folder)."
         )
     with extra("s3", "COMMONPLACE_BLOBS_URL"):
         import obstore

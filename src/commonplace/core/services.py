@@ -128,7 +128,8 @@ def build_services(
     """Connect the services with each other and with the adapters.
 
     `local`, `chosen`: the summarizer of this machine and the configured one. `duration`: measures a
-    recording in seconds. `require_speech`: see Sources. `attended`: whether workers run here or can be woken.
+    recording in seconds. `require_speech`: see Sources. `attended`: whether workers run here or
+    can be woken.
     """
     access = Access(store, limits, settings)
     sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)

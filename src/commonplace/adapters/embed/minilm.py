@@ -39,8 +39,8 @@ class LocalEmbedder:
         self._threads = settings.embedder_threads or os.cpu_count() or 1
         self._lock = Lock()
         self._loaded: _Model | None = None
-        # One inference at a time has the cores. Bulk work queues for its own turn first, so that of all the batches
-        # waiting only one is ever ahead of a query.
+        # One inference at a time has the cores. Bulk work queues for its own turn first, so that
+        # of all the batches waiting only one is ever ahead of a query.
         self._one = CapacityLimiter(1)
         self._bulk = Turn()
 
@@ -75,7 +75,7 @@ class LocalEmbedder:
         return self._model().run(tokens)
 
     def _model(self) -> "_Model":
-        """Load the model at first use, by whichever thread is first. It may have been downloaded since the start."""
+        """Load the model at first use: it may have been downloaded since the start."""
         with self._lock:
             if self._loaded is None:
                 package = find(MINILM, self._models)
@@ -112,7 +112,7 @@ class _Model:
         self._table.close()
 
     def _row(self, number: int) -> bytes:
-        """Read a token's vector from the file: in memory, the table would take as much as all else."""
+        """Read a token's vector from the file: in memory, the table would double the model."""
         return os.pread(
             self._table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number
         )

@@ -1,9 +1,10 @@
-"""all-MiniLM-L6-v2 as an ONNX model that takes its weights from their safetensors file, as they are.
+"""all-MiniLM-L6-v2 as an ONNX model that reads its weights from the safetensors file unchanged.
 
-Texts that are equally long go in together, as the vectors of their tokens: no padding, no mask, and the table of
-tokens, half of the weights, stays out of memory. The operators were chosen by measuring: no form of attention is
-faster, and the fused skip and layer norm is slower than its parts. onnxruntime turns the matrices over when it loads
-them. The format is written here because the `onnx` package brings 31 MB for it.
+Texts of equal length go in together, as the vectors of their tokens: no padding, no mask, and the
+table of tokens, half of the weights, stays out of memory. The operators were chosen by measuring:
+no form of attention is faster, and the fused skip and layer norm is slower than its parts.
+onnxruntime transposes the matrices when it loads them. The format is written here because the
+`onnx` package takes 31 MB.
 """
 
 import struct
@@ -77,7 +78,7 @@ class _Graph:
 
 
 def build(index: Mapping[str, Stored], file: str, dimensions: int) -> bytes:
-    """Return the model. `file`: the name of the weights' file, in the folder that the session is told."""
+    """Return the model. `file`: name of the file of weights, in the folder set in the session."""
     graph = _Graph(index, file)
     hidden = _embeddings(graph)
     for layer in range(_LAYERS):

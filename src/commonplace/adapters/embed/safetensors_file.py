@@ -1,4 +1,4 @@
-"""Weights in the safetensors format: a JSON index of tensors, and their numbers one after the other."""
+"""Weights in the safetensors format: a JSON index of tensors, then their numbers."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""The fast embedder: a table of word vectors, averaged. Some hundred times faster than `local`, somewhat weaker."""
+"""The fast embedder: a table of word vectors, averaged.
+
+Some hundred times faster than `local`, somewhat weaker.
+"""
 
 from collections.abc import Sequence
 from functools import cache

@@ -56,7 +56,7 @@ class WordPiece:
 
 
 class _Plain(dict[int, str]):
-    """A translation table, filled as characters come up: lower case, no accents, punctuation apart."""
+    """A translation table, filled on demand: lower case, no accents, punctuation apart."""
 
     def __missing__(self, code: int) -> str:
         character, kind = chr(code), unicodedata.category(chr(code))

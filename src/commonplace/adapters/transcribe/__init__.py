@@ -31,6 +31,6 @@ def require_speech() -> None:
 
 
 def make_transcriber(settings: Settings) -> Transcriber:
-    """The transcriber of the settings. A model is loaded when it is first used; a mistake in the settings shows here."""
+    """Build the transcriber of the settings, and check them. Models are loaded at first use."""
     transcriber: Transcriber = chosen("transcriber", TRANSCRIBERS, __name__, settings)
     return transcriber

@@ -117,7 +117,8 @@ def _find(name: str, models: Path) -> Path:
                 )
             return folder
     raise ConfigurationError(
-        f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, and none in {models}. "
+        f"COMMONPLACE_TRANSCRIBER_MODEL is {name!r}, but there is no such folder, "
+        f"and none in {models}. "
         "Put a Whisper model in CTranslate2's format there (only the default model is downloaded)."
     )
 
@@ -157,7 +158,7 @@ def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
     for piece in audio.pieces(recording):
         spoken = False
         try:
-            # What was heard before is not shown to the model again: a mistake would repeat itself to the end.
+            # Without the text so far: a mistake in it would repeat itself to the end.
             # Wider beams understand 1 % more, in half again the time.
             segments, info = model.transcribe(
                 piece.samples,

@@ -91,8 +91,8 @@ class QueuedItems:
         return await self._library.add_existing(caller, draft, item)
 
     async def complete(self, job: Job, item: Item, found: LocatedSource) -> Item:
-        """Complete an unread item from its source. See the store's `QueuedItems.complete_ingest` for known
-        content."""
+        """Complete a queued item from its source. The store's `QueuedItems.complete_ingest` says
+        what happens to text that is there already."""
         before, source = item, found.source
         # nobody has changed the title meanwhile
         if item.title == job.payload["title"] and source.title:

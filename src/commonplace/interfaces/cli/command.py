@@ -80,7 +80,7 @@ class CommandContext:
             )
 
     def show(self, value: Any, text: str | Callable[[], None], *notes: str | None) -> None:
-        """Print `value` as JSON with --json; otherwise `text`, or let it print itself, and notes."""
+        """Print `value` as JSON with --json; otherwise `text` (or call it), then `notes`."""
         if self.as_json:
             output.as_json(value, self.settings)
             return
