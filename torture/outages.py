@@ -22,7 +22,8 @@ EVERY_SECONDS = 0.25
 QUICK_SECONDS = 0.2  # of a call while Redis hangs, at p95
 AFTERWARDS_SECONDS = 120.0
 TEN_MINUTES = 600.0
-SLOWEST_ADD = 60.0  # adding waits ten seconds for an embedder that accepts and never answers, on an idle machine
+# Adding waits ten seconds for an embedder that accepts and never answers, on an idle machine.
+SLOWEST_ADD = 60.0
 
 
 class Outages:
