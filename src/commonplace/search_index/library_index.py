@@ -28,6 +28,7 @@ DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read ag
 ROOM = 8  # spare rows: an eighth, before arrays are copied; unused ones take no memory
 KEEP_SHARE, KEEP_SECONDS = 0.05, 3_600  # a checkpoint is due after this share, or this time
 _ITEMS, _ROWS = 500, 4_000  # read at once
+_MANY_ITEMS = 10  # from which on the memory that reading took is returned
 
 _TERMS = """SELECT item_id, section_id, terms, counts, length FROM section_terms
             WHERE library_id = :library_id"""
@@ -49,7 +50,7 @@ class LibraryIndex:
         self._library_id, self._checkpoints = library_id, checkpoints
         self._stamp: str | None = None
         self._snapshot: Snapshot | None = None
-        self._read_all = False  # since the last snapshot
+        self._read_much = False  # since the last snapshot
         self._clear()
 
     def snapshot(self, tx: Tx, stamp: str | None) -> tuple[Snapshot, bool]:
@@ -74,9 +75,9 @@ class LibraryIndex:
                     self._runs,
                     self._vectors,
                 )
-                if self._read_all:
+                if self._read_much:
                     release_memory()  # reading and sorting take several times what is kept
-                    self._read_all = False
+                    self._read_much = False
             return self._snapshot, current
 
     @property
@@ -135,6 +136,7 @@ class LibraryIndex:
         if not news.complete or len(changed) > RELOAD_FROM:
             self._reload(tx)
         elif changed:
+            self._read_much |= len(changed) > _MANY_ITEMS
             for start in range(0, len(changed), _ITEMS):
                 self._follow(tx, changed[start : start + _ITEMS])
             if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
@@ -172,7 +174,7 @@ class LibraryIndex:
     def _reload(self, tx: Tx) -> None:
         """Read everything again, in batches: parts of one big result would stay in memory."""
         self._clear()
-        self._read_all = True
+        self._read_much = True
         [row] = tx.all(
             "SELECT count(*) AS n FROM section_terms WHERE library_id = :library_id",
             library_id=self._library_id,
@@ -185,7 +187,7 @@ class LibraryIndex:
             self._read_vectors(tx, self._stamp)
 
     def _read_vectors(self, tx: Tx, stamp: str) -> None:
-        self._snapshot, self._vectors, self._read_all, self._stamp = None, Vectors(), True, None
+        self._snapshot, self._vectors, self._read_much, self._stamp = None, Vectors(), True, None
         self._vectors.reserve(len(self._ids))
         rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
         for found in tx.batches(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
