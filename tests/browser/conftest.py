@@ -169,7 +169,7 @@ async def served(
     assert not left, left
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def browser() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
