@@ -11,7 +11,7 @@ from random import Random
 
 from torture.engines import DATABASE, require_sound, write_notes
 from torture.harness import Broken, Part, Play, Round, Stage, require
-from torture.server import START_SECONDS, Place, Words, first_line, in_words
+from torture.server import EARLY_CHECKPOINTS, START_SECONDS, Place, Words, first_line, in_words
 from torture.shim import Shim, compiler
 
 NOTES = 20
@@ -141,7 +141,7 @@ class Damages:
         data = round.folder / "data"
         shutil.copytree(self._prepared, data)
         try:
-            case(round, Place(data, {"checkpoint_sections": "10"}, self._token))
+            case(round, Place(data, token=self._token, program=EARLY_CHECKPOINTS))
         except Broken as error:
             raise Broken(f"{name}: {error}") from None
 
@@ -268,6 +268,7 @@ class Damages:
             "rate_requests_per_minute": "100000",
             "rate_reads_per_hour": "100000",
             "rate_writes_per_hour": "100000",
+            "rate_graph_writes_per_hour": "100000",
         }
         place.token = ""
         place.token = place.json(
@@ -317,7 +318,7 @@ class Damages:
 def open_damage(stage: Stage) -> Iterator[Play]:
     """A library that was killed: it has a WAL, and a checkpoint of what is searched."""
     words = write_notes(stage.folder / "source", Words(0), NOTES)
-    place = Place(stage.folder / "prepared", {"checkpoint_sections": "10"})
+    place = Place(stage.folder / "prepared", program=EARLY_CHECKPOINTS)
     place.token = place.json("token", "create", "--name", "torture", "--write")["token"]
     place.json("import", stage.folder / "source", "--wait")
     late = [f"late{n}" for n in range(5)]

@@ -30,14 +30,14 @@ class Engines:
         self._lock = Lock()  # Postgres copies a template for one at a time
 
     @contextmanager
-    def copy(self, engine: str, folder: Path, **settings: str) -> Iterator[Place]:
+    def copy(self, engine: str, folder: Path) -> Iterator[Place]:
         data = folder / "data"
         if engine == "sqlite":
             shutil.copytree(self._prepared, data)
-            yield Place(data, settings, self._token)
+            yield Place(data, token=self._token)
             return
         with self._postgres_copy() as url:
-            yield Place(data, {**settings, "database_url": url}, self._token)
+            yield Place(data, {"database_url": url}, self._token)
 
     @contextmanager
     def _postgres_copy(self) -> Iterator[str]:

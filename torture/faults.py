@@ -9,7 +9,7 @@ import httpx
 
 from torture.engines import Engines, prepared_engines, require_sound, write_notes
 from torture.harness import Broken, Part, Play, Round, Stage, require
-from torture.server import Place, Server, Words, in_words
+from torture.server import EARLY_CHECKPOINTS, Place, Server, Words, in_words
 from torture.shim import Shim
 
 PREPARED = 30
@@ -174,9 +174,9 @@ class Faults:
             folder.mkdir()
             self._shim = Shim(folder, folder / "data-root")
             self._place = self._open.enter_context(
-                self._engines.copy("sqlite", folder / "data-root", checkpoint_sections="10")
+                self._engines.copy("sqlite", folder / "data-root")
             )
-            self._place.extra_env = self._shim.env
+            self._place.program, self._place.extra_env = EARLY_CHECKPOINTS, self._shim.env
             self._served = self._open.enter_context(self._place.serve(quiet=False))
         self._rounds += 1
         return self._served

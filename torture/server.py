@@ -32,6 +32,13 @@ MCP_HEADERS = {
 }
 
 
+# The `commonplace` command, which also saves the index of a small library to disk.
+EARLY_CHECKPOINTS = [
+    *COMMAND[:-1],
+    f"from commonplace import store; store.CHECKPOINT_SECTIONS = 10\n{COMMAND[-1]}",
+]
+
+
 @dataclass
 class Place:
     """One installation: a data folder, its settings, and its owner's token once there is one."""

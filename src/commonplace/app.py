@@ -101,8 +101,8 @@ async def scratch_app(settings: Settings) -> AsyncIterator[Services]:
                 settings,
                 data_dir=Path(folder),
                 database_schema=f"commonplace_{uuid4().hex}",
-                checkpoint_sections=0,
-            )
+            ),
+            checkpoints=False,
         )
         async with open_app(replace(settings, redis_url=""), own_store=store) as app:
             try:

@@ -54,11 +54,6 @@ class Settings:
         "", "postgresql://... to use Postgres. Empty: SQLite in the data folder.", secret=True
     )
     database_schema: str = setting("commonplace", "Postgres schema for the tables.")
-    checkpoint_sections: int = setting(
-        10_000,
-        "Save the search index to disk for libraries with at least this many sections, so that "
-        "restarts are fast. 0 disables it.",
-    )
     redis_url: str = setting(
         "", "redis://... to share rate limits between servers and wake workers.", secret=True
     )
@@ -70,10 +65,13 @@ class Settings:
     )
     embedder_key: str = setting("", "API key of the embedding service.", secret=True)
     embedder_dimensions: int = setting(0, "Vector length to request. 0: the model's default.")
-    embedder_threads: int = setting(0, "Threads of the local embedder. 0: one per core.")
+    threads: int = setting(
+        0, "Threads of the local models. 0: one per core, at most four for speech."
+    )
 
-    semantic_weight: float = setting(0.7, "Weight of the semantic score in hybrid search.")
-    keyword_weight: float = setting(0.3, "Weight of the keyword score in hybrid search.")
+    semantic_weight: float = setting(
+        0.7, "Weight of the semantic score in hybrid search, 0 to 1. Keywords have the rest."
+    )
 
     fetch_allow_hosts: str = setting(
         "",
@@ -81,7 +79,6 @@ class Settings:
     )
     fetch_max_mb: int = setting(64, "Maximum size of a fetched page or document, in MB.")
     media_max_mb: int = setting(2048, "Maximum size of a fetched recording, in MB.")
-    fetch_timeout: float = setting(20.0, "Seconds to wait for a web server to start responding.")
 
     transcriber: str = setting(
         "local", "Service that transcribes speech: local, assemblyai or gladia."
@@ -95,9 +92,6 @@ class Settings:
         "", "Base URL of the transcription service, if not the default one."
     )
     transcriber_key: str = setting("", "API key of the transcription service.", secret=True)
-    transcriber_threads: int = setting(
-        0, "Threads of the local transcriber. 0: one per core, at most four."
-    )
 
     tier: str = setting("self-hosted", "Name of the plan shown in quota errors.")
     transcription_minutes: int = setting(
@@ -114,7 +108,6 @@ class Settings:
     )
     anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
 
-    feed_minutes: int = setting(60, "Minutes between two checks of a feed.")
     blobs_url: str = setting(
         "",
         "s3://bucket/folder (also gs://, az://) to store uploaded files in an object store. Empty: "
@@ -131,6 +124,11 @@ class Settings:
         1000, "Read tools and GET requests per hour and token. 0: unlimited."
     )
     rate_writes_per_hour: int = setting(60, "Writes per hour and token. 0: unlimited.")
+    rate_graph_writes_per_hour: int = setting(
+        600,
+        "Graph writes per hour and token: add, remember, manage, PATCH of items. 0: unlimited; "
+        "also unlimited when rate_writes_per_hour is 0.",
+    )
     rate_deletes_per_hour: int = setting(
         30, "Deletes per hour and token, and separately uploads. 0: unlimited."
     )
@@ -139,6 +137,11 @@ class Settings:
         "HS256 secret of at least 32 bytes; enables JWTs with `sub`, `org` and `exp`. Empty: only "
         "tokens are accepted.",
         secret=True,
+    )
+    mcp_errors: str = setting(
+        "jsonrpc",
+        "How MCP reports errors of tools: jsonrpc, or result (tool results with isError) for agent "
+        "frameworks that hide JSON-RPC errors.",
     )
     log_level: str = setting("warning", "Log level: debug, info, warning or error.")
 
@@ -192,9 +195,8 @@ class Settings:
             ),
             "JWT_SECRET must have 32 bytes or more": not self.jwt_secret
             or len(self.jwt_secret.encode()) >= 32,
-            "SEMANTIC_WEIGHT and COMMONPLACE_KEYWORD_WEIGHT must not both be 0": bool(
-                self.semantic_weight or self.keyword_weight
-            ),
+            "SEMANTIC_WEIGHT must be at most 1": self.semantic_weight <= 1,
+            "MCP_ERRORS must be jsonrpc or result": self.mcp_errors in ("jsonrpc", "result"),
         }
         for rule, holds in rules.items():
             if not holds:

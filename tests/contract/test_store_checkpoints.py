@@ -32,13 +32,9 @@ pytestmark = pytest.mark.anyio
 UP = unit([1, *[0] * 15])
 
 
-@pytest.fixture
-def place(place: Settings) -> Settings:
-    return replace(place, checkpoint_sections=1)
-
-
 @pytest.fixture(autouse=True)
 def at_every_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commonplace.store.CHECKPOINT_SECTIONS", 1)
     monkeypatch.setattr(library_index, "KEEP_SHARE", 0)
 
 
@@ -213,7 +209,7 @@ async def test_an_older_copy_of_the_database_is_not_answered_for_by_a_newer_file
     data_dir: Path,
 ) -> None:
     """The numbers of sections and changes are the same in both, and mean other things."""
-    place = Settings(data_dir=data_dir, checkpoint_sections=1)
+    place = Settings(data_dir=data_dir)
     async with process(place) as store:
         ann = await Library.create(store)
         await quartz(ann, "a")
@@ -316,10 +312,13 @@ async def test_a_store_whose_rows_are_gone_is_closed_like_any_other(
     assert os.listdir(place.data_dir / "search_index") == []
 
 
-async def test_small_libraries_are_not_kept(place: Settings, ann: Library) -> None:
+async def test_small_libraries_are_not_kept(
+    place: Settings, ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await quartz(ann, "a")
     for least in (0, 2):
-        await found(replace(place, checkpoint_sections=least), ann)
+        monkeypatch.setattr("commonplace.store.CHECKPOINT_SECTIONS", least)
+        await found(place, ann)
         assert not file_of(place, ann).exists()
 
 

@@ -160,9 +160,10 @@ def test_a_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_damaged_index_file_is_built_again(
-    new_data_dir: Path, caplog: pytest.LogCaptureFixture
+    new_data_dir: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cli = Commands(new_data_dir, checkpoint_sections="1")
+    monkeypatch.setattr("commonplace.store.CHECKPOINT_SECTIONS", 1)
+    cli = Commands(new_data_dir)
     cli.json("add", "-", "--title", "Tides", stdin="The sea comes and goes twice a day.")
     cli.json("search", "sea")
     [kept] = (new_data_dir / "search_index").glob("*.index")

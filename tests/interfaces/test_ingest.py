@@ -197,11 +197,12 @@ async def test_many_at_once_make_one_fetch_and_one_item(house: House, web: WebSe
 
 
 async def test_many_at_once_wait_once_for_a_server_that_does_not_answer(
-    data_dir: Path, web: WebServer
+    data_dir: Path, web: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("commonplace.adapters.fetch.client.ANSWER_SECONDS", 0.5)
     web.pages["/late"] = in_turn(Wire.hang, page(ARTICLE))
     async with (
-        open_house(data_dir, fetch_allow_hosts=web.host, fetch_timeout=0.5) as house,
+        open_house(data_dir, fetch_allow_hosts=web.host) as house,
         house.client("owner") as owner,
     ):
         answers = await asyncio.gather(*(add(owner, f"{web.url}/late") for _ in range(10)))

@@ -33,6 +33,7 @@ from commonplace.store.uploads import Uploads
 from commonplace.store.versions import Versions
 
 FILE = "commonplace.sqlite3"
+CHECKPOINT_SECTIONS = 10_000  # of a library whose index is also saved to disk
 
 
 class Store:
@@ -130,14 +131,17 @@ async def load_beside(
     return counts
 
 
-def make_store(settings: Settings) -> Store:
-    checkpoints = Checkpoints(settings.data_dir / "search_index", settings.checkpoint_sections)
+def make_store(settings: Settings, *, checkpoints: bool = True) -> Store:
+    """Choose the engine. `checkpoints`: save the index of a large library to disk."""
+    files = Checkpoints(
+        settings.data_dir / "search_index", CHECKPOINT_SECTIONS if checkpoints else 0
+    )
     if not settings.database_url:
-        return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), checkpoints)
+        return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), files)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         with extra("postgres", "COMMONPLACE_DATABASE_URL"):
             from commonplace.database.postgres import PostgresDatabase
-        return Store(PostgresDatabase(settings.database_url, settings.database_schema), checkpoints)
+        return Store(PostgresDatabase(settings.database_url, settings.database_schema), files)
     raise ConfigurationError(
         "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."
     )

@@ -35,7 +35,7 @@ class FastembedEmbedder:
                 f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}."
             )
         self.stamp = f"fastembed/{self._name}/{self.dimensions}"
-        self._make, self._threads = TextEmbedding, settings.embedder_threads or None
+        self._make, self._threads = TextEmbedding, settings.threads or None
         self._cache = str(settings.data_dir / "models" / "fastembed")
         self._loading = Lock()
         self._model: Any = None

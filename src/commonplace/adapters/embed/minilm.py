@@ -36,7 +36,7 @@ class LocalEmbedder:
     def __init__(self, settings: Settings) -> None:
         require_own(settings, MODEL, DIMENSIONS)
         self._models = settings.data_dir / "models"
-        self._threads = settings.embedder_threads or os.cpu_count() or 1
+        self._threads = settings.threads or os.cpu_count() or 1
         self._lock = Lock()
         self._loaded: _Model | None = None
         # One inference at a time has the cores. Bulk work queues for its own turn first, so that

@@ -14,10 +14,10 @@ def make_fetcher(settings: Settings) -> "WebFetcher":
 
     def make() -> "WebFetcher":
         from commonplace.adapters.fetch.address_guard import AllowedHosts
-        from commonplace.adapters.fetch.client import WebFetcher
+        from commonplace.adapters.fetch.client import ANSWER_SECONDS, WebFetcher
 
         allowed = AllowedHosts.parse(settings.fetch_allow_hosts)
-        return WebFetcher(allowed=allowed, timeout=settings.fetch_timeout)
+        return WebFetcher(allowed=allowed, timeout=ANSWER_SECONDS)
 
     fetcher = Later(make)
     if settings.fetch_allow_hosts:

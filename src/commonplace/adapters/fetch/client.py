@@ -35,6 +35,7 @@ from commonplace.adapters.fetch.response_headers import (
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Json
 
+ANSWER_SECONDS = 20.0
 MAX_REDIRECTS = 8
 REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
@@ -88,7 +89,7 @@ class WebFetcher:
         self,
         *,
         allowed: AllowedHosts | None = None,
-        timeout: float = 20.0,
+        timeout: float = ANSWER_SECONDS,
         resolver: Resolver = system_resolver,
         ssl_context: ssl.SSLContext | None = None,
         folder: Path | None = None,

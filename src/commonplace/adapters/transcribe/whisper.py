@@ -47,7 +47,7 @@ class LocalTranscriber:
             _find(settings.transcriber_model, self._models) if settings.transcriber_model else None
         )
         self.name = f"local/{settings.transcriber_model or _OWN}"
-        self._threads = settings.transcriber_threads or min(_MOST_THREADS, os.cpu_count() or 1)
+        self._threads = settings.threads or min(_MOST_THREADS, os.cpu_count() or 1)
         self._turn = Lock()
         self._idle = idle
         self._model: WhisperModel | None = None

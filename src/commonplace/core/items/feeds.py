@@ -11,7 +11,7 @@ from commonplace.core.ingest.sources import MEGABYTE
 from commonplace.core.items.drafts import Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may, verb
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
 from commonplace.model import (
     Caller,
@@ -31,6 +31,7 @@ from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30
+POLL_MINUTES = 60
 LEASE_SECONDS = 1800  # of one poll, with all new entries
 TRIES = 3  # for an entry that cannot be fetched
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,11 +48,11 @@ class Feeds:
     _folders: Folders
     _settings: Settings
 
+    @verb(WRITE, target="url")
     async def subscribe(
         self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10
     ) -> Subscription:
         """Subscribe to a feed. It is fetched once in the call, and refused if it is not a feed."""
-        await self._access.admit(caller, WRITE, "subscribe", url)
         if folder_id is not None and folder_id not in {
             f.id for f in await self._store.folders.list_folders(caller.scope)
         }:
@@ -71,13 +72,13 @@ class Feeds:
             )
         )
 
+    @verb(READ, "list_feeds")
     async def all(self, caller: Caller) -> list[Subscription]:
         """Return the library's subscriptions; for a token with a limited scope, its own."""
-        await self._access.admit(caller, READ, "list_feeds")
         return await self._of(caller)
 
+    @verb(DELETE, target="feed_id")
     async def unsubscribe(self, caller: Caller, feed_id: str) -> None:
-        await self._access.admit(caller, DELETE, "unsubscribe", feed_id)
         for feed in await self._of(caller):
             if feed.id == feed_id:
                 return await self._store.feeds.delete(feed)
@@ -110,7 +111,7 @@ class Feeds:
         if error is not None:
             validators = {}  # retry failed entries, even if the feed has not changed
         # With jitter: feeds subscribed to together may live on one server.
-        wait = timedelta(minutes=max(1, self._settings.feed_minutes)) * random.uniform(1.0, 1.2)
+        wait = timedelta(minutes=POLL_MINUTES) * random.uniform(1.0, 1.2)
         await self._store.feeds.record_poll(
             feed, title=title, error=error, poll_at=now() + wait, validators=validators
         )

@@ -3,7 +3,7 @@
 import time
 from dataclasses import replace
 
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.hybrid_score import blend
 from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
@@ -34,7 +34,7 @@ class Search:
         self._store = store
         self._embedder = embedder
         self._access = access
-        self._weights = (settings.semantic_weight, settings.keyword_weight)
+        self._weights = (settings.semantic_weight, 1 - settings.semantic_weight)
         self._known: dict[Scope, tuple[float, str | None]] = {}
         self._stale: tuple[float, bool] = (0.0, False)
 
@@ -46,6 +46,7 @@ class Search:
                 Scope(person.id), Question(None, vector, self._embedder.stamp, 1)
             )
 
+    @verb(READ)
     async def search(
         self,
         caller: Caller,
@@ -57,7 +58,6 @@ class Search:
     ) -> SearchResult:
         """Search within a scope. `where` limits the items. Items marked wrong are only found by
         that status."""
-        await self._access.admit(caller, READ, "search")
         where = _true(where or ItemFilter())
         question, degraded = await self._question(query, mode)
         complete = True
