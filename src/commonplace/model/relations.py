@@ -115,6 +115,7 @@ class Capture:
     idempotency_key: str | None = None
     source: Json = field(default_factory=dict)
     created_at: datetime = field(default_factory=now)
+    answer: Json | None = None  # the first answer of `remember`, which a repeated call gets
 
     @property
     def hash(self) -> str:

@@ -21,11 +21,11 @@ from commonplace.store.contents import Contents, Quotas
 from commonplace.store.disks import Disks
 from commonplace.store.feeds import Feeds
 from commonplace.store.folders import Folders
-from commonplace.store.items import Items
+from commonplace.store.idempotency import IdempotencyKeys
+from commonplace.store.items import Items, QueuedItems
 from commonplace.store.jobs import Jobs
 from commonplace.store.members import Members
 from commonplace.store.people import People, Tokens
-from commonplace.store.queued_items import QueuedItems
 from commonplace.store.relations import Relations
 from commonplace.store.sections import Sections
 from commonplace.store.statistics import Statistics
@@ -58,6 +58,7 @@ class Store:
         self.feeds = Feeds(db)
         self.relations = Relations(db)
         self.captures = Captures(db)
+        self.idempotency = IdempotencyKeys(db)
         self.disks = Disks(db, index)
         self.members = Members(db)
         self.candidates = Candidates(db)

@@ -50,6 +50,7 @@ TABLES = {
     "relations": ("library_id", "from_id", "kind", "to_id"),
     "captures": ("library_id", "id"),
     "candidates": ("library_id", "id"),
+    "idempotency_keys": ("library_id", "owner", "key"),
     "passwords": ("person_id",),
     "passkeys": ("id",),
     "web_sessions": ("digest",),

@@ -54,6 +54,8 @@ class People(IndexedTable):
             raise Conflict("Something was added to the library just now; try again.")
         for sql in (
             "DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL",
+            """DELETE FROM idempotency_keys
+               WHERE owner = :id OR owner IN (SELECT id FROM tokens WHERE person_id = :id)""",
             # Browsers of former members turn to their own library.
             "UPDATE web_sessions SET library_id = person_id WHERE library_id = :id",
             "DELETE FROM libraries WHERE id = :id",

@@ -295,6 +295,7 @@ CREATE TABLE captures (
   created_at BIGINT NOT NULL,
   title TEXT NOT NULL,
   text TEXT NOT NULL,
+  answer TEXT,           -- the first answer to whoever captured it, JSON
   PRIMARY KEY (library_id, id),
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
@@ -514,6 +515,21 @@ CREATE TABLE transcriptions (
   PRIMARY KEY (library_id, id)
 );
 CREATE INDEX transcriptions_month ON transcriptions (library_id, person_id, month);
+
+
+-- Calls that clients may repeat
+
+CREATE TABLE idempotency_keys (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  owner TEXT NOT NULL,           -- who calls: a token's id, else the person's
+  key TEXT NOT NULL,
+  request_digest TEXT NOT NULL,  -- of the first call
+  status INTEGER,                -- of its answer; NULL: it is still running
+  created_at BIGINT NOT NULL,
+  answer TEXT,                   -- JSON
+  PRIMARY KEY (library_id, owner, key)
+);
+CREATE INDEX idempotency_keys_oldest ON idempotency_keys (library_id, created_at);
 
 
 -- Uploads and feeds

@@ -1,0 +1,73 @@
+"""Idempotency keys: who called first with a key, and the answer that later calls repeat."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from commonplace.database.columns import micros
+from commonplace.database.transaction import Tx
+from commonplace.database.unit_of_work import Table, writes
+from commonplace.model import now
+from commonplace.store import rows
+
+KEPT = timedelta(hours=24)
+RUNNING = timedelta(seconds=60)  # a claim without an answer is then taken over: its process died
+_KEY = "library_id = :library_id AND owner = :owner AND key = :key"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    request_digest: str  # of the first call
+    status: int | None = None  # None: the first call is still running
+    answer: str | None = None  # JSON
+
+
+class IdempotencyKeys(Table):
+    """`owner` is a token's id, else the person's."""
+
+    @writes
+    def claim(
+        self, tx: Tx, library_id: str, owner: str, key: str, request_digest: str
+    ) -> StoredAnswer | None:
+        """Claim a key; None: the caller is the first. Deletes expired keys of the library."""
+        at, call = now(), {"library_id": library_id, "owner": owner, "key": key}
+        tx.run(
+            f"""DELETE FROM idempotency_keys WHERE library_id = :library_id
+                AND (created_at < :expired
+                     OR ({_KEY} AND status IS NULL AND created_at < :abandoned))""",
+            expired=micros(at - KEPT),
+            abandoned=micros(at - RUNNING),
+            **call,
+        )
+        new = StoredAnswer(request_digest)
+        # Again if the other call has released the key between the two statements.
+        while not rows.insert(
+            tx, "idempotency_keys", new, "ON CONFLICT DO NOTHING", created_at=micros(at), **call
+        ):
+            if row := tx.one(f"SELECT * FROM idempotency_keys WHERE {_KEY}", **call):
+                return rows.value(StoredAnswer, row)
+        return None
+
+    @writes
+    def finish(
+        self, tx: Tx, library_id: str, owner: str, key: str, status: int, answer: str
+    ) -> None:
+        """Store the answer of the call that holds the claim. The first answer stays."""
+        tx.run(
+            f"""UPDATE idempotency_keys SET status = :status, answer = :answer
+                WHERE {_KEY} AND status IS NULL""",
+            library_id=library_id,
+            owner=owner,
+            key=key,
+            status=status,
+            answer=answer,
+        )
+
+    @writes
+    def release(self, tx: Tx, library_id: str, owner: str, key: str) -> None:
+        """Forget a claim whose call failed. An answer that was stored stays."""
+        tx.run(
+            f"DELETE FROM idempotency_keys WHERE {_KEY} AND status IS NULL",
+            library_id=library_id,
+            owner=owner,
+            key=key,
+        )
