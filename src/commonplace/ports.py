@@ -78,14 +78,23 @@ class ModelDownload(Protocol):
         """Download it, tell the progress in sentences, and try again until it is there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is left of a rate limit."""
+
+    allowed: bool
+    remaining: int
+    reset: float  # seconds until all uses are free again; until one is, if it is not allowed
+
+
 class Limits(Closable, Protocol):
     """Rate limits over a sliding window."""
 
-    async def hit(self, key: str, amount: int, seconds: int) -> float | None:
-        """Count one use of `amount` allowed per `seconds`.
+    async def hit(self, key: str, amount: int, seconds: int) -> Window:
+        """Count one use of `amount` allowed per `seconds`, unless there were too many."""
 
-        Returns None when it is within the limit, else the seconds until one is free.
-        """
+    async def peek(self, key: str, amount: int, seconds: int) -> Window:
+        """Return what is left without counting a use."""
 
 
 class Wake(Closable, Protocol):

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.adapters import circuit_breaker
 from commonplace.adapters.rate_limits import make_limits
-from commonplace.ports import Limits
+from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from tests.services import running_redis
 
@@ -46,40 +46,68 @@ def key() -> str:
 
 async def test_there_is_room_for_as_many_as_were_agreed(make: Make, key: str) -> None:
     limits = make()
-    assert [await limits.hit(key, 3, 60) for _ in range(3)] == [None] * 3
-    wait = await limits.hit(key, 3, 60)
-    assert wait is not None
-    assert 55 < wait <= 60
+    windows = [await limits.hit(key, 3, 60) for _ in range(3)]
+    assert windows == [Window(True, left, 60.0) for left in (2, 1, 0)]
+    refused = await limits.hit(key, 3, 60)
+    assert (refused.allowed, refused.remaining) == (False, 0)
+    assert 55 < refused.reset <= 60
+
+
+async def test_a_look_counts_nothing(make: Make, key: str) -> None:
+    limits = make()
+    assert [await limits.peek(key, 2, 60) for _ in range(3)] == [Window(True, 2, 0.0)] * 3
+    await limits.hit(key, 2, 60)
+    for _ in range(3):
+        window = await limits.peek(key, 2, 60)
+        assert (window.allowed, window.remaining) == (True, 1)
+        assert 55 < window.reset <= 60
+    await limits.hit(key, 2, 60)
+    for _ in range(3):
+        window = await limits.peek(key, 2, 60)
+        assert (window.allowed, window.remaining) == (False, 0)
+        assert 55 < window.reset <= 60
+
+
+async def test_the_first_use_leaves_the_window_before_the_last(make: Make, key: str) -> None:
+    limits = make()
+    await limits.hit(key, 3, 60)
+    await asyncio.sleep(0.3)
+    await limits.hit(key, 3, 60)
+    all_free = (await limits.peek(key, 3, 60)).reset
+    await limits.hit(key, 3, 60)
+    one_free = (await limits.peek(key, 3, 60)).reset
+    assert one_free + 0.2 < all_free
 
 
 async def test_keys_are_counted_apart(make: Make, key: str) -> None:
     limits = make()
-    assert await limits.hit(f"{key}:a", 1, 60) is None
-    assert await limits.hit(f"{key}:b", 1, 60) is None
-    assert await limits.hit(f"{key}:a", 1, 60) is not None
+    assert (await limits.hit(f"{key}:a", 1, 60)).allowed
+    assert (await limits.hit(f"{key}:b", 1, 60)).allowed
+    assert not (await limits.hit(f"{key}:a", 1, 60)).allowed
 
 
 async def test_after_the_wait_there_is_room_again(make: Make, key: str) -> None:
     limits = make()
-    assert await limits.hit(key, 1, 1) is None
-    wait = await limits.hit(key, 1, 1)
-    assert wait is not None
-    await asyncio.sleep(wait + 0.05)
-    assert await limits.hit(key, 1, 1) is None
+    assert (await limits.hit(key, 1, 1)).allowed
+    refused = await limits.hit(key, 1, 1)
+    assert not refused.allowed
+    await asyncio.sleep(refused.reset + 0.05)
+    assert await limits.peek(key, 1, 1) == Window(True, 1, 0.0)
+    assert (await limits.hit(key, 1, 1)).allowed
 
 
 async def test_a_crowd_gets_no_more_than_was_agreed(make: Make, key: str) -> None:
     limits = make()
-    answers = await asyncio.gather(*(limits.hit(key, 10, 60) for _ in range(50)))
-    assert answers.count(None) == 10
+    windows = await asyncio.gather(*(limits.hit(key, 10, 60) for _ in range(50)))
+    assert sum(window.allowed for window in windows) == 10
 
 
 async def test_servers_share_counts_on_redis_only(
     make: Make, key: str, request: pytest.FixtureRequest
 ) -> None:
     one, other = make(), make()
-    assert await one.hit(key, 1, 60) is None
-    shared = await other.hit(key, 1, 60) is not None
+    assert (await one.hit(key, 1, 60)).allowed
+    shared = not (await other.hit(key, 1, 60)).allowed
     assert shared == (request.node.callspec.params["make"] == "redis")
 
 
@@ -87,8 +115,9 @@ async def test_a_lost_redis_counts_here_instead_of_refusing_everybody(
     key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = make_limits(Settings(data_dir=Path("unused"), redis_url="redis://127.0.0.1:1/0"))
-    assert await limits.hit(key, 1, 60) is None
-    assert await limits.hit(key, 1, 60) is not None
+    assert (await limits.hit(key, 1, 60)).allowed
+    assert not (await limits.peek(key, 1, 60)).allowed
+    assert not (await limits.hit(key, 1, 60)).allowed
     assert "Redis" in caplog.text
     await limits.close()
 
@@ -121,8 +150,8 @@ async def test_a_redis_that_hangs_is_asked_once_and_then_left_alone(
     answer: bytes, key: str
 ) -> None:
     async with bad_redis(answer) as (limits, came):
-        answers = [await limits.hit(key, 150, 60) for _ in range(200)]
-        assert answers.count(None) == 150, "this server counts by itself"
+        windows = [await limits.hit(key, 150, 60) for _ in range(200)]
+        assert sum(window.allowed for window in windows) == 150, "this server counts by itself"
         assert len(came) <= 2
 
 
@@ -136,9 +165,8 @@ async def test_after_the_pause_one_call_tries_again(
         monkeypatch.setattr(
             circuit_breaker.time, "monotonic", lambda now=circuit_breaker.time.monotonic: now() + 31
         )
-        assert (await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))).count(
-            None
-        ) == 50
+        windows = await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))
+        assert all(window.allowed for window in windows)
         assert 1 <= len(came) - before <= 2  # one retry
 
 
@@ -153,9 +181,10 @@ async def test_a_stopped_redis_is_missed_and_found_again(
         assert await until_shared(one, other)
         os.kill(process, signal.SIGSTOP)
         try:
-            assert [await limits.hit(key, 1, 60) for limits in (one, other)] == [None, None]
+            assert all([(await limits.hit(key, 1, 60)).allowed for limits in (one, other)])
             async with asyncio.timeout(60):
-                assert all([await limits.hit(key, 1, 60) for limits in (one, other)])
+                again = [await limits.hit(key, 1, 60) for limits in (one, other)]
+                assert not any(window.allowed for window in again)
         finally:
             os.kill(process, signal.SIGCONT)
         assert await until_shared(one, other), "limits hold for all servers again"
@@ -167,7 +196,7 @@ async def until_shared(one: Limits, other: Limits) -> bool:
     """Whether one server comes to know what the other has counted."""
     for _ in range(200):
         key = uuid.uuid4().hex
-        if await one.hit(key, 1, 60) is None and await other.hit(key, 1, 60) is not None:
+        if (await one.hit(key, 1, 60)).allowed and not (await other.hit(key, 1, 60)).allowed:
             return True
         await asyncio.sleep(0.05)
     return False

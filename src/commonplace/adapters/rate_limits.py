@@ -4,7 +4,7 @@ import time
 from collections import deque
 
 from commonplace.errors import extra
-from commonplace.ports import Limits
+from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 
 FORGET_SECONDS = 3600
@@ -15,18 +15,27 @@ class MemoryLimits:
         self._uses: dict[str, deque[float]] = {}
         self._forget_at = time.monotonic() + FORGET_SECONDS
 
-    async def hit(self, key: str, amount: int, seconds: int) -> float | None:
+    async def hit(self, key: str, amount: int, seconds: int) -> Window:
+        window = await self.peek(key, amount, seconds)
+        if not window.allowed:
+            return window
         at = time.monotonic()
+        self._uses.setdefault(key, deque()).append(at)
         if at > self._forget_at:
             self._forget_at = at + FORGET_SECONDS
             self._uses = {
-                k: uses for k, uses in self._uses.items() if uses[-1] > at - FORGET_SECONDS
+                k: uses for k, uses in self._uses.items() if uses and uses[-1] > at - FORGET_SECONDS
             }
-        uses = self._uses.setdefault(key, deque(maxlen=amount))
-        if len(uses) == amount and uses[0] > at - seconds:
-            return uses[0] + seconds - at
-        uses.append(at)
-        return None
+        return Window(True, window.remaining - 1, float(seconds))
+
+    async def peek(self, key: str, amount: int, seconds: int) -> Window:
+        begin = time.monotonic() - seconds
+        uses = self._uses.get(key, deque())
+        while uses and uses[0] <= begin:
+            uses.popleft()
+        if len(uses) >= amount:
+            return Window(False, 0, uses[0] - begin)
+        return Window(True, amount - len(uses), uses[-1] - begin if uses else 0.0)
 
     async def close(self) -> None:
         return None

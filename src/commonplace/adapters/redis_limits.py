@@ -10,7 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from commonplace.adapters.circuit_breaker import Breaker, Unavailable
-from commonplace.ports import Limits
+from commonplace.ports import Limits, Window
 
 
 class RedisLimits:
@@ -18,16 +18,16 @@ class RedisLimits:
 
     def __init__(self, url: str, fallback: Limits) -> None:
         self._pool = ConnectionPool.from_url(url, retry=Retry(NoBackoff(), 1))
-        storage = RedisStorage(
+        self._storage = RedisStorage(
             f"async+{url}",
             implementation="redispy",
             connection_pool=self._pool,  # type: ignore[arg-type]
         )
-        self._window = MovingWindowRateLimiter(storage)
+        self._window = MovingWindowRateLimiter(self._storage)
         self._fallback = fallback
         self._breaker = Breaker("This server counts requests by itself")
 
-    async def hit(self, key: str, amount: int, seconds: int) -> float | None:
+    async def hit(self, key: str, amount: int, seconds: int) -> Window:
         try:
             return await self._breaker.call(
                 lambda: self._hit(key, RateLimitItemPerSecond(amount, seconds))
@@ -35,11 +35,30 @@ class RedisLimits:
         except Unavailable:
             return await self._fallback.hit(key, amount, seconds)
 
-    async def _hit(self, key: str, allowance: RateLimitItemPerSecond) -> float | None:
-        if await self._window.hit(allowance, key):
-            return None
+    async def peek(self, key: str, amount: int, seconds: int) -> Window:
+        try:
+            return await self._breaker.call(
+                lambda: self._peek(key, RateLimitItemPerSecond(amount, seconds))
+            )
+        except Unavailable:
+            return await self._fallback.peek(key, amount, seconds)
+
+    async def _hit(self, key: str, allowance: RateLimitItemPerSecond) -> Window:
+        allowed = await self._window.hit(allowance, key)
         stats = await self._window.get_window_stats(allowance, key)
-        return max(0.0, stats.reset_time - time.time())
+        if allowed:
+            return Window(True, max(0, stats.remaining), float(allowance.get_expiry()))
+        return Window(False, 0, max(0.0, stats.reset_time - time.time()))
+
+    async def _peek(self, key: str, allowance: RateLimitItemPerSecond) -> Window:
+        stats = await self._window.get_window_stats(allowance, key)
+        if stats.remaining <= 0:
+            return Window(False, 0, max(0.0, stats.reset_time - time.time()))
+        seconds = allowance.get_expiry()
+        # A window of one use begins with the newest.
+        newest, uses = await self._storage.get_moving_window(allowance.key_for(key), 1, seconds)
+        reset = max(0.0, newest + seconds - time.time()) if uses else 0.0
+        return Window(True, stats.remaining, reset)
 
     async def close(self) -> None:
         await self._breaker.close()

@@ -9,7 +9,15 @@ from datetime import timedelta
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from commonplace.core.people.authorization import READ, Access, digest, may, whole_seconds
+from commonplace.core.people.authorization import (
+    FULL_WRITE,
+    READ,
+    Access,
+    Needs,
+    digest,
+    may,
+    whole_seconds,
+)
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
 from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
 from commonplace.ports import Limits
@@ -168,9 +176,7 @@ class Accounts:
     async def view_as(self, visitor: Visitor, token_id: str | None) -> None:
         """View the library as a token, or stop with None."""
         if token_id is not None:
-            await self._access.admit(
-                visitor.caller, READ, "view_as", token_id, needs_full_write=True
-            )
+            await self._access.admit(visitor.caller, Needs(READ, "view_as", FULL_WRITE), token_id)
             if all(
                 token.id != token_id
                 for token in await self._store.tokens.of_library(visitor.library.library_id)
@@ -265,9 +271,9 @@ class Accounts:
         raise NotFound("That browser is no longer signed in.")
 
     async def throttle(self, key: str, amount: int) -> None:
-        wait = await self._limits.hit(key, amount, WINDOW)
-        if wait is not None:
-            raise RateLimited(whole_seconds(wait))
+        window = await self._limits.hit(key, amount, WINDOW)
+        if not window.allowed:
+            raise RateLimited(whole_seconds(window.reset))
 
     async def can_sign_in(self, person_id: str) -> bool:
         """Whether they have a password or a passkey."""

@@ -106,8 +106,8 @@ class Access:
         bound = self._settings.rate_requests_per_minute
         if not bound or caller.limit_key is None:
             return None
-        wait = await self._limits.hit(f"{caller.limit_key}:http", bound, 60)
-        return None if wait is None else whole_seconds(wait)
+        window = await self._limits.hit(f"{caller.limit_key}:http", bound, 60)
+        return None if window.allowed else whole_seconds(window.reset)
 
     async def flush(self) -> None:
         """Write the recorded activity."""
@@ -130,9 +130,9 @@ class Access:
     async def _spend(self, caller: Caller, action: Action) -> None:
         bound: int = getattr(self._settings, action.allowance)
         if bound and caller.limit_key is not None:
-            wait = await self._limits.hit(f"{caller.limit_key}:{action.name}", bound, HOUR)
-            if wait is not None:
-                raise RateLimited(whole_seconds(wait))
+            window = await self._limits.hit(f"{caller.limit_key}:{action.name}", bound, HOUR)
+            if not window.allowed:
+                raise RateLimited(whole_seconds(window.reset))
 
     def _note(self, caller: Caller, verb: str, target: str | None, *, ok: bool) -> None:
         if caller.token_id is not None:
