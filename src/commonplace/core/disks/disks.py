@@ -19,7 +19,15 @@ from commonplace.core.disks.disk_views import (
 )
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.ingest.embedding import unpacked
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.core.people.authorization import (
+    DELETE,
+    FULL_WRITE,
+    READ,
+    WRITE,
+    Access,
+    Needs,
+    verb,
+)
 from commonplace.core.search.search import Search
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -92,8 +100,8 @@ class Disks:
             if passage.item_id not in gone
         ]
 
+    @verb(READ, "read_disk", target="disk_id")
     async def get(self, caller: Caller, disk_id: str) -> Disk:
-        await self._access.admit(caller, READ, "read_disk", disk_id)
         ref = ItemRef.parse(disk_id)
         try:
             return await self._owned(caller, ref)
@@ -104,9 +112,9 @@ class Disks:
                 caller, await self._store.disks.find(ref, caller.library_id)
             )
 
+    @verb(READ, "read_disks")
     async def batch(self, caller: Caller, disk_ids: Sequence[str]) -> tuple[list[Disk], list[str]]:
         """Return the caller's own disks, and the ids that were not found."""
-        await self._access.admit(caller, READ, "read_disks")
         disks: list[Disk] = []
         missing: list[str] = []
         for disk_id in dict.fromkeys(disk_ids):
@@ -116,6 +124,7 @@ class Disks:
                 missing.append(disk_id)
         return disks, missing
 
+    @verb(READ, "list_disks", target="scope")
     async def page(
         self,
         caller: Caller,
@@ -127,7 +136,6 @@ class Disks:
     ) -> tuple[list[DiskLine], int]:
         """Return a page of disks, newest first by the date they were added or saved, and the
         total."""
-        await self._access.admit(caller, READ, "list_disks", scope)
         own: list[DiskLine] = []
         saved: list[DiskLine] = []
         own_total = saved_total = 0
@@ -148,9 +156,9 @@ class Disks:
 
     # -- publishing
 
+    @verb(READ, "preview_disk", target="disk_id")
     async def preview(self, caller: Caller, disk_id: str) -> Disk:
         """Show the view that others would see."""
-        await self._access.admit(caller, READ, "preview_disk", disk_id)
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         view = await self._publisher.preview(caller, _finished(item))
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
@@ -165,6 +173,7 @@ class Disks:
             view,
         )
 
+    @verb(WRITE, "publish_disk", target="disk_id", needs=FULL_WRITE)
     async def publish(
         self,
         caller: Caller,
@@ -177,14 +186,13 @@ class Disks:
         `summary`: the owner's words for others. None keeps the current ones, an empty text removes
         them.
         """
-        await self._access.admit(caller, WRITE, "publish_disk", disk_id, needs_full_write=True)
         item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
         return await self._publisher.publish(
             caller, item, audience, None if summary is None else summary.strip()
         )
 
+    @verb(DELETE, "unpublish_disk", target="disk_id", needs=FULL_WRITE)
     async def unpublish(self, caller: Caller, disk_id: str) -> Item:
-        await self._access.admit(caller, DELETE, "unpublish_disk", disk_id, needs_full_write=True)
         item = await self._own_item(caller, ItemRef.parse(disk_id))
         await self._store.disks.unpublish(caller.scope, item.id)
         return item
@@ -192,7 +200,7 @@ class Disks:
     async def public(self, public_id: str, caller: Caller | None) -> tuple[Published, bool]:
         """Return a published disk by its link, and whether it belongs to the caller's library."""
         if caller is not None:
-            await self._access.admit(caller, READ, "read_disk", public_id)
+            await self._access.admit(caller, Needs(READ, "read_disk"), public_id)
         ref = ItemRef(public_id=public_id)
         published = await self._store.disks.find(ref, caller.library_id if caller else None)
         if published.audience is not Audience.ANYONE and caller is None:
@@ -203,8 +211,8 @@ class Disks:
 
     # -- saving
 
+    @verb(WRITE, "save_disk", target="disk_id", needs=FULL_WRITE)
     async def save(self, caller: Caller, disk_id: str) -> Published:
-        await self._access.admit(caller, WRITE, "save_disk", disk_id, needs_full_write=True)
         published = await self._store.disks.find(ItemRef.parse(disk_id), caller.library_id)
         if published.library_id == caller.library_id:
             raise Invalid(
@@ -212,8 +220,8 @@ class Disks:
             )
         return await self._store.disks.save(caller.library_id, caller.person_id, published)
 
+    @verb(DELETE, "unsave_disk", target="disk_id", needs=FULL_WRITE)
     async def unsave(self, caller: Caller, disk_id: str) -> None:
-        await self._access.admit(caller, DELETE, "unsave_disk", disk_id, needs_full_write=True)
         await self._store.disks.unsave(caller.library_id, ItemRef.parse(disk_id))
 
     # -- how

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.people.authorization import READ, WRITE, Access
+from commonplace.core.people.authorization import READ, WRITE, Access, verb
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
 from commonplace.store import Store
@@ -29,6 +29,7 @@ class Annotations:
     _access: Access
     _entities: Entities
 
+    @verb(WRITE, "annotate", target="item_id")
     async def add(
         self,
         caller: Caller,
@@ -40,7 +41,6 @@ class Annotations:
     ) -> Item:
         """Add a note to an item. It is filed in the item's folders and deleted with it, so that the
         same readers see both."""
-        await self._access.admit(caller, WRITE, "annotate", item_id)
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         text, quote = text.strip() or quote.strip(), " ".join(quote.split())
         if not text:
@@ -52,11 +52,10 @@ class Annotations:
             for name, value in (("quote", quote), ("position", position))
             if value not in ("", None)
         }
-        added = await self._entities.add(
+        added = await self._entities.keep(
             caller,
             NewEntity(_title(text), text, EntityType.EPISODE, "annotation", metadata=metadata),
             check_conflicts=False,
-            authorized=True,
             folders=about.folders,
             annotates=about.id,
             relations=lambda note_id: [
@@ -65,9 +64,9 @@ class Annotations:
         )
         return added.item
 
+    @verb(READ, "annotations", target="item_id")
     async def of(self, caller: Caller, item_id: str) -> list[Annotation]:
         """Return the notes on an item, oldest first."""
-        await self._access.admit(caller, READ, "annotations", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         joined = [
             r.from_id

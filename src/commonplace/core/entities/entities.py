@@ -14,7 +14,7 @@ from commonplace.core.ingest.embedding import unpacked
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.people.authorization import READ, WRITE, Access
+from commonplace.core.people.authorization import READ, WRITE, Access, verb
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     BY_MODEL,
@@ -82,7 +82,22 @@ class Entities:
     _epics: Epics
     attended: bool  # whether this process runs jobs, or can wake a process that does
 
+    @verb(WRITE, target=lambda new: new.title[: rules.LONGEST_TITLE])
     async def add(
+        self,
+        caller: Caller,
+        new: NewEntity,
+        *,
+        sync: bool = False,
+        check_conflicts: bool = True,
+        threshold: float = THRESHOLD,
+    ) -> AddedEntity:
+        """Add an entity. With `sync`, it is linked and embedded on return."""
+        return await self.keep(
+            caller, new, sync=sync, check_conflicts=check_conflicts, threshold=threshold
+        )
+
+    async def keep(
         self,
         caller: Caller,
         new: NewEntity,
@@ -92,23 +107,20 @@ class Entities:
         threshold: float = THRESHOLD,
         capture: Callable[[str], Capture] | None = None,
         relations: Callable[[str], Sequence[Relation]] | None = None,
-        authorized: bool = False,
         later: bool = False,
         beside: ItemChange | None = None,
         folders: tuple[str, ...] = (),
         annotates: str | None = None,
         accepts: Candidate | None = None,
     ) -> AddedEntity:
-        """Add an entity in one transaction. With `sync`, it is linked and embedded on return.
+        """Add an entity in one transaction. The caller is authorized already.
 
         `capture`, `relations`: called with the new item's id, return rows to write with it.
-        `authorized`: the calling method has checked access. `later`: leave vectors and links to
-        jobs, for bulk adds. `beside`: a change of another item in the same transaction. `folders`:
-        where to file the entity, unless the token has a folder of its own. `annotates`: the item
-        that this is a note on. `accepts`: the candidate that becomes this entity.
+        `later`: leave vectors and links to jobs, for bulk adds. `beside`: a change of another item
+        in the same transaction. `folders`: where to file the entity, unless the token has a folder
+        of its own. `annotates`: the item that this is a note on. `accepts`: the candidate that
+        becomes this entity.
         """
-        if not authorized:
-            await self._access.admit(caller, WRITE, "add", new.title[: rules.LONGEST_TITLE])
         new = rules.checked(new)
         if capture is None:
             rules.without_pointer(new.metadata, {})
@@ -164,8 +176,8 @@ class Entities:
             linked,
         )
 
+    @verb(READ, "read", target="entity_id")
     async def get(self, caller: Caller, entity_id: str) -> Entity:
-        await self._access.admit(caller, READ, "read", entity_id)
         return await self.with_text(
             caller, await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         )
@@ -174,6 +186,7 @@ class Entities:
         [entity] = await self.described(caller, [item])
         return replace(entity, text=await self._store.items.text(item))
 
+    @verb(READ, "list", target="project")
     async def page(
         self,
         caller: Caller,
@@ -184,7 +197,6 @@ class Entities:
         offset: int = 0,
     ) -> tuple[list[Entity], int]:
         """Return a page of entities, newest first, and the total."""
-        await self._access.admit(caller, READ, "list", project)
         where = await self.resolve_filter(caller, where, project)
         items, total = await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset
@@ -234,6 +246,7 @@ class Entities:
             for item in items
         ]
 
+    @verb(WRITE, target="entity_id")
     async def update(
         self,
         caller: Caller,
@@ -244,7 +257,6 @@ class Entities:
         """Change fields of an entity: title, content, tags, category, languages, technologies,
         assignees, priority, due_date, metadata (merged; null removes a key). The status of tasks
         and epics is changed with `manage`."""
-        await self._access.admit(caller, WRITE, "update", entity_id)
         return await retry_on_conflict(
             partial(self._update, caller, entity_id, changes, expected_revision),
             guarded=expected_revision is not None,

@@ -8,7 +8,7 @@ from commonplace.core.ingest.embedding import embedded
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.drafts import Record
-from commonplace.core.people.authorization import WRITE, Access
+from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
 from commonplace.errors import NotFound
 from commonplace.model import (
     Annotation,
@@ -35,10 +35,10 @@ class BulkImport:
     _access: Access
     _wake: Wake
 
+    @verb(WRITE, "import", needs=FULL_WRITE)
     async def put(self, caller: Caller, records: Sequence[Record]) -> list[Outcome]:
         """Import records in one transaction. Keyword search finds them on return, semantic
         search at the latest when the jobs have run."""
-        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         entries = await asyncio.to_thread(
             lambda: [self._entry(caller, record) for record in records]
         )
@@ -66,10 +66,10 @@ class BulkImport:
             if ahead is not None:
                 await asyncio.gather(ahead, return_exceptions=True)
 
+    @verb(WRITE, "import", needs=FULL_WRITE)
     async def relate(self, caller: Caller, relations: Sequence[Relation]) -> int:
         """Add many relations, for imports, and return how many are new. Relations of missing items
         are skipped."""
-        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         try:
             return await self._store.relations.put(caller.scope, relations)
         except NotFound as error:
@@ -81,10 +81,10 @@ class BulkImport:
             ]
             return await self._store.relations.put(caller.scope, kept)
 
+    @verb(WRITE, "import", needs=FULL_WRITE)
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:
         """Mark items as notes on others, for imports: {note id: item id}. Missing items are
         skipped."""
-        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         found = await self._store.items.get_many(caller.scope, {*notes, *notes.values()})
         await self._store.items.set_derived(
             [

@@ -7,7 +7,15 @@ from datetime import timedelta
 
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.jobs.retry import retry_or_fail
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.core.people.authorization import (
+    DELETE,
+    FULL_WRITE,
+    READ,
+    WRITE,
+    Access,
+    Needs,
+    verb,
+)
 from commonplace.errors import NotFound
 from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
 from commonplace.model.jobs import REMOVE
@@ -24,10 +32,10 @@ class DelayedDeletes:
 
     async def schedule(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """Schedule the deletion of all these items, or of none."""
-        items = []
+        needs, items = Needs(DELETE, "delete", FULL_WRITE), []
         for item_id in item_ids:
-            # the job has no scope, so it is checked here
-            await self._access.admit(caller, DELETE, "delete", item_id, needs_full_write=True)
+            # one use for each; the job has no scope, so it is checked here
+            await self._access.admit(caller, needs, item_id)
             items.append(await self._store.items.get(caller.scope, ItemRef.parse(item_id)))
         going = {job.item_id for job in await self._pending(caller)}
         jobs = [
@@ -38,13 +46,13 @@ class DelayedDeletes:
         await self._store.jobs.enqueue(jobs)
         return jobs
 
+    @verb(WRITE, "undo_delete")
     async def undo(self, caller: Caller, item_ids: Sequence[str]) -> int:
         """Cancel pending deletions, and return how many were cancelled."""
-        await self._access.admit(caller, WRITE, "undo_delete")
         return await self._store.jobs.withdraw(caller.scope, item_ids, REMOVE)
 
+    @verb(READ, "list")
     async def pending(self, caller: Caller) -> list[Job]:
-        await self._access.admit(caller, READ, "list")
         return await self._pending(caller)
 
     async def _pending(self, caller: Caller) -> list[Job]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Access, verb
 from commonplace.errors import ForbiddenScope
 from commonplace.model import Caller, Folder, ItemRef, folder_key, folder_name, new_id, now
 from commonplace.store import Store
@@ -16,30 +16,30 @@ class Folders:
     _access: Access
     _epics: Epics
 
+    @verb(READ)
     async def list_folders(self, caller: Caller) -> list[Folder]:
-        await self._access.admit(caller, READ, "list_folders")
         return await self._store.folders.list_folders(caller.scope)
 
+    @verb(WRITE, "create_folder", target="name", needs=FULL_WRITE)
     async def create(self, caller: Caller, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "create_folder", name, needs_full_write=True)
         folder = Folder(new_id(), caller.library_id, folder_name(name), now())
         await self._store.folders.create(folder)
         return folder
 
+    @verb(WRITE, "rename_folder", target="folder_id", needs=FULL_WRITE)
     async def rename(self, caller: Caller, folder_id: str, name: str) -> Folder:
-        await self._access.admit(caller, WRITE, "rename_folder", folder_id, needs_full_write=True)
         return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
 
+    @verb(DELETE, "delete_folder", target="folder_id", needs=FULL_WRITE)
     async def delete(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
-        await self._access.admit(caller, DELETE, "delete_folder", folder_id, needs_full_write=True)
         left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
         await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
         await self._epics.follow(caller.library_id, left)
 
+    @verb(WRITE, target="item_id")
     async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:
         """Add an item to folders, and return those that are new. A token may only use its own
         folders, and one for a single folder cannot file."""
-        await self._access.admit(caller, WRITE, "file", item_id)
         if caller.single_folder is not None:
             raise ForbiddenScope(
                 "A token for one folder cannot file items. Everything it adds is filed in its "
@@ -56,8 +56,8 @@ class Folders:
             caller.scope, ItemRef.parse(item_id), folder_ids, token_id=caller.token_id
         )
 
+    @verb(WRITE, target="item_id")
     async def unfile(self, caller: Caller, item_id: str, folder_id: str) -> None:
-        await self._access.admit(caller, WRITE, "unfile", item_id)
         if caller.folders is not None and folder_id not in caller.folders:
             raise ForbiddenScope(
                 "That folder is out of this token's scope.", out_of_scope=[folder_id]

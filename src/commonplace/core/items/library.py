@@ -12,7 +12,7 @@ from commonplace.core.ingest.transcription import Quota, queue
 from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import derive_changes
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -53,10 +53,10 @@ class Library:
 
     # -- items
 
+    @verb(WRITE, target=lambda draft: draft.title or draft.url)
     async def add(
         self, caller: Caller, draft: Draft, progress: Progress = no_progress
     ) -> AddedItem:
-        await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             source = Source(draft.title, draft.text, digest=digest(draft.text))
             key = private_key(caller, "text", source.digest)
@@ -194,13 +194,13 @@ class Library:
             item, source.text, source.marks, known=known, auto_transform=auto
         )
 
+    @verb(WRITE, target="item_id")
     async def refresh(self, caller: Caller, item_id: str) -> Item:
         """Fetch the item's page again, and replace text and sections in one transaction. Title and
         tags chosen by people stay.
 
         Libraries that share the old text keep it. The next add of the URL gets the new one.
         """
-        await self._access.admit(caller, WRITE, "refresh", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         if (
             item.url is None
@@ -257,23 +257,23 @@ class Library:
             await self._wake.signal()
         return renewed
 
+    @verb(WRITE, target="item_id")
     async def retry(self, caller: Caller, item_id: str) -> Item:
         """Queue the failed jobs of an item again."""
-        await self._access.admit(caller, WRITE, "retry", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._retry(caller, item)
         return await self._store.items.get(caller.scope, ItemRef(id=item.id))
 
+    @verb(WRITE, "retry", target="job_id")
     async def retry_job(self, caller: Caller, job_id: str) -> Job:
-        await self._access.admit(caller, WRITE, "retry", job_id)
         job = await self._store.jobs.get(caller.scope, job_id)
         await self._retry(
             caller, await self._store.items.get(caller.scope, ItemRef(id=job.item_id))
         )
         return await self._store.jobs.get(caller.scope, job_id)
 
+    @verb(READ, target="item_id")
     async def read(self, caller: Caller, item_id: str) -> FullItem:
-        await self._access.admit(caller, READ, "read", item_id)
         reading = await self._store.items.get_with_sections(caller.scope, ItemRef.parse(item_id))
         if reading.item.transcription_status in (None, "done"):
             return reading
@@ -281,22 +281,23 @@ class Library:
             reading, transcription=await self._store.jobs.latest(reading.item, TRANSCRIBE)
         )
 
+    @verb(READ, "read", target="item_id")
     async def find(self, caller: Caller, item_id: str) -> Item | None:
         """Return the item without its text, or None if the caller does not see it."""
-        await self._access.admit(caller, READ, "read", item_id)
         try:
             return await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         except NotFound:
             return None
 
+    @verb(READ, "list")
     async def recent(self, caller: Caller, limit: int = 20) -> list[Item]:
-        await self._access.admit(caller, READ, "list")
         return (
             await self._store.items.list_page(
                 caller.scope, ItemFilter(), limit=limit, offset=0, count=False
             )
         )[0]
 
+    @verb(READ, "list", target=lambda where: where.folder_id)
     async def page(
         self,
         caller: Caller,
@@ -306,7 +307,6 @@ class Library:
         offset: int = 0,
         order: Order = Order.NEWEST,
     ) -> tuple[list[Item], int]:
-        await self._access.admit(caller, READ, "list", where.folder_id)
         if (
             where.folder_id is not None
             and caller.folders is not None
@@ -318,6 +318,7 @@ class Library:
             caller.scope, where, limit=limit, offset=offset, order=order
         )
 
+    @verb(WRITE, target="item_id")
     async def update(
         self,
         caller: Caller,
@@ -327,7 +328,6 @@ class Library:
     ) -> Item:
         """Change title, tags, category, in_kb or archived. Leaving the KB drops the sections,
         returning creates them again."""
-        await self._access.admit(caller, WRITE, "update", item_id)
         updated = await retry_on_conflict(
             partial(self._update, caller, item_id, changes, expected_revision),
             guarded=expected_revision is not None,
@@ -366,22 +366,22 @@ class Library:
             await self._wake.signal()
         return updated
 
+    @verb(DELETE, target="item_id")
     async def delete(
         self, caller: Caller, item_id: str, expected_revision: int | None = None
     ) -> Item:
         """Delete an item with its passages, capture, relations and candidates. Refused if it is
         also filed outside the caller's scope."""
-        await self._access.admit(caller, DELETE, "delete", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         await self._epics.delete(caller.scope, item, expected_revision)
         return item
 
+    @verb(READ)
     async def relations(self, caller: Caller, item_ids: Sequence[str]) -> list[Relation]:
-        await self._access.admit(caller, READ, "relations")
         return await self._store.relations.of_items(caller.scope, item_ids)
 
+    @verb(READ, target="job_id")
     async def job(self, caller: Caller, job_id: str) -> Job:
-        await self._access.admit(caller, READ, "job", job_id)
         return await self._store.jobs.get(caller.scope, job_id)
 
     # -- how

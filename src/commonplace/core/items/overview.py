@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.ingest.transcription import Quota
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Access, verb
 from commonplace.core.search.search import incomplete
 from commonplace.model import Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
 from commonplace.model.jobs import EMBED
@@ -45,9 +45,9 @@ class Overview:
     _embedder: Embedder
     _quota: Quota
 
+    @verb(READ, "jobs")
     async def unfinished(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """Return open and failed jobs of these items."""
-        await self._access.admit(caller, READ, "jobs")
         return (
             await self._store.jobs.list_jobs(
                 caller.scope, states=UNFINISHED, item_ids=item_ids, limit=10 * len(item_ids)
@@ -56,8 +56,8 @@ class Overview:
             else []
         )
 
+    @verb(READ, needs=FULL_SCOPE)
     async def report(self, caller: Caller) -> Report:
-        await self._access.admit(caller, READ, "report", needs_full_scope=True)
         await self._access.flush()
         store, scope, since = self._store, caller.scope, now() - timedelta(days=DAYS - 1)
         waiting, failed = [
@@ -85,9 +85,9 @@ class Overview:
             tuple(folders),
         )
 
+    @verb(READ, "folder", target="folder_id", needs=FULL_WRITE)
     async def folder_impact(self, caller: Caller, folder_id: str) -> FolderImpact:
         """Summarize the effects of deleting a folder."""
-        await self._access.admit(caller, READ, "folder", folder_id, needs_full_write=True)
         return await self._store.folders.folder_impact(caller.scope, folder_id)
 
     async def may_back_up(self, caller: Caller) -> bool:

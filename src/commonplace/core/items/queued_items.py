@@ -6,7 +6,7 @@ from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import Source, private_key, title_of
 from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
 from commonplace.core.items.library import Library
-from commonplace.core.people.authorization import WRITE, Access
+from commonplace.core.people.authorization import WRITE, Access, verb
 from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
 from commonplace.model.jobs import INGEST
 from commonplace.ports import Wake
@@ -22,9 +22,9 @@ class QueuedItems:
     _library: Library
     _stamp: str
 
+    @verb(WRITE, "add", target=lambda draft: draft.title or draft.url)
     async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> AddedItem:
         """Store a text or URL with a job that reads it. Nothing is lost once this returns."""
-        await self._access.admit(caller, WRITE, "add", draft.title or draft.url)
         if draft.url is None:
             content = Source(draft.title, draft.text).content(
                 private_key(caller, "text", digest(draft.text))

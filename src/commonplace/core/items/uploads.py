@@ -18,7 +18,7 @@ from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.upload_links import UploadLinks
 from commonplace.core.items.upload_types import refuse_wrong_type
-from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may
+from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may, verb
 from commonplace.errors import (
     CommonplaceError,
     Conflict,
@@ -85,6 +85,7 @@ class Uploads:
         self._busy: set[str] = set()
         self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
+    @verb(UPLOAD, "upload", target="filename")
     async def announce(
         self,
         caller: Caller,
@@ -97,9 +98,8 @@ class Uploads:
         """Create an upload, and return it with the URL or path for its bytes. With `on_arrival`,
         the bytes are sent to this server and the file is queued, in the `folder` it names, when the
         last byte arrives."""
-        await self._access.admit(caller, UPLOAD, "upload", filename)
         if on_arrival is not None:
-            await self._access.admit(caller, WRITE, "finish_upload", filename)
+            await self._access.admit(caller, self.finish.needs, filename)
         if size > self._settings.upload_max_mb * 1_000_000:
             raise Invalid(
                 f"The file has {size:,} bytes; this server accepts up to "
@@ -207,9 +207,9 @@ class Uploads:
         await self._blobs.put(upload.key, file)
         return await self._queue(upload, file) or await self.submitted_item(caller, upload.id)
 
+    @verb(READ, "read", target="upload_id")
     async def submitted_item(self, caller: Caller, upload_id: str) -> AddedItem:
         """Return the item created when the last byte of an upload arrived."""
-        await self._access.admit(caller, READ, "read", upload_id)
         upload = await self._own(caller, upload_id)
         # queueing may have failed after the last byte
         if upload.item_id is None and upload.on_arrival is not None:
@@ -276,6 +276,7 @@ class Uploads:
 
     # -- what becomes of them
 
+    @verb(WRITE, "finish_upload", target="upload_id")
     async def finish(
         self,
         caller: Caller,
@@ -290,7 +291,6 @@ class Uploads:
 
         `document`: which of the two the file must be; None: either.
         """
-        await self._access.admit(caller, WRITE, "finish_upload", upload_id)
         async with self._finishing.setdefault(upload_id, asyncio.Lock()):
             upload = await self._own(caller, upload_id)
             if upload.item_id is not None:
@@ -381,9 +381,9 @@ class Uploads:
             await self._blobs.delete(upload.key)
             raise
 
+    @verb(READ, target="item_id")
     async def original(self, caller: Caller, item_id: str) -> Upload | None:
         """Return the original file of an item, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
-        await self._access.admit(caller, READ, "original", item_id)
         upload = await self._store.uploads.of_item(caller.scope, item_id)
         return upload if upload and await self._blobs.size(upload.key) is not None else None
 

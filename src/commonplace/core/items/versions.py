@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
 from commonplace.store import Store
@@ -42,20 +42,20 @@ class Versions:
     _store: Store
     _access: Access
 
+    @verb(READ, "versions", target="item_id")
     async def of(self, caller: Caller, item_id: str) -> list[Version]:
         """Return versions newest first, without their texts."""
-        await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.of_item(caller.scope, item.id)
 
+    @verb(READ, "versions", target="item_id")
     async def get(self, caller: Caller, item_id: str, revision: int) -> Version:
-        await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.get(caller.scope, item.id, revision)
 
+    @verb(READ, "versions", target="item_id")
     async def compare(self, caller: Caller, item_id: str, revision: int) -> VersionDiff:
         """Compare a version with the one that replaced it."""
-        await self._access.admit(caller, READ, "versions", item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         version = await self._store.versions.get(caller.scope, item.id, revision)
         later = [

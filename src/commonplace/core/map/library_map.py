@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.model import Caller, ItemFilter, Scope
 from commonplace.ports import Embedder
 from commonplace.store import Store
@@ -24,9 +24,9 @@ class LibraryMap:
         self._charts: dict[Scope, tuple[str, Chart]] = {}
         self._making: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
 
+    @verb(READ, "explore")
     async def chart(self, caller: Caller) -> "Chart":
         """Map the newest MAPPED items that the caller sees, by links and similarity."""
-        await self._access.admit(caller, READ, "explore")
         scope = caller.scope
         async with self._making.setdefault(scope, asyncio.Lock()):
             state = await self._store.figures.state(scope.library_id)

@@ -5,11 +5,10 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.memory.token_budget import Line, Packed, left_out, pack, shortened, tokens
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.search import Search
 from commonplace.core.search.superseded import newest_first
 from commonplace.model import (
@@ -18,6 +17,7 @@ from commonplace.model import (
     WRONG,
     Caller,
     EntityType,
+    Intent,
     Item,
     ItemFilter,
     ItemRef,
@@ -28,11 +28,6 @@ from commonplace.model import (
 )
 from commonplace.model.workflow import ENDED, UNDERWAY
 from commonplace.store import Store
-
-Intent = Literal[
-    "build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"
-]
-INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 SECTIONS = {
     "active_work": "Active work",
@@ -141,8 +136,8 @@ class Context:
     _search: Search
     _entities: Entities
 
+    @verb(READ, "context", target=lambda goal: goal.goal[:200])
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
-        await self._access.admit(caller, READ, "context", goal.goal[:200])
         project_id = (
             await self._entities.resolve_filter(caller, ItemFilter(), goal.project)
         ).project_id

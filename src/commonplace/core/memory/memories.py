@@ -12,7 +12,7 @@ from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import READ, WRITE, Access
+from commonplace.core.people.authorization import READ, WRITE, Access, verb
 from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
@@ -93,20 +93,24 @@ class Memory:
     _entities: Entities
     _stamp: str
 
+    @verb(WRITE, target=lambda memo: memo.entity.title[:200])
     async def remember(
+        self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True
+    ) -> Remembered:
+        """Store a capture and its entity in one transaction. The same key returns the first result,
+        also to concurrent calls."""
+        return await self.keep(caller, memo, sync=sync, check_conflicts=check_conflicts)
+
+    async def keep(
         self,
         caller: Caller,
         memo: Memo,
         *,
         sync: bool = False,
         check_conflicts: bool = True,
-        authorized: bool = False,
         later: bool = False,
     ) -> Remembered:
-        """Store a capture and its entity in one transaction. The same key returns the first result,
-        also to concurrent calls."""
-        if not authorized:
-            await self._access.admit(caller, WRITE, "remember", memo.entity.title[:200])
+        """Remember. The caller is authorized already. `later`: see Entities.keep."""
         _require_plain_source(memo.source)
         owner = memo.owner or owner_of(caller)
         if memo.key is not None and (known := await self._known(caller, owner, memo)):
@@ -136,12 +140,11 @@ class Memory:
             ]
 
         try:
-            added = await self._entities.add(
+            added = await self._entities.keep(
                 caller,
                 replace(memo.entity, metadata=metadata),
                 sync=sync,
                 check_conflicts=check_conflicts,
-                authorized=True,
                 later=later,
                 capture=lambda item_id: replace(capture, item_id=item_id),
                 relations=joins,
@@ -157,17 +160,17 @@ class Memory:
             added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts
         )
 
+    @verb(READ, "read", target="entity_id")
     async def capture(self, caller: Caller, entity_id: str) -> Capture:
         """Return the original words of an entity."""
-        await self._access.admit(caller, READ, "read", entity_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         return await self._store.captures.of_item(caller.scope, item.id)
 
+    @verb(READ)
     async def captures(
         self, caller: Caller, *, limit: int = 20, offset: int = 0
     ) -> tuple[list[CorrectionResult], int]:
         """Return captures, newest first, and the total."""
-        await self._access.admit(caller, READ, "captures")
         captures, total = await self._store.captures.list_page(
             caller.scope, limit=limit, offset=offset
         )
@@ -202,6 +205,7 @@ class Memory:
 
     # -- corrections
 
+    @verb(WRITE, target="entity_id")
     async def supersede(
         self,
         caller: Caller,
@@ -215,7 +219,6 @@ class Memory:
     ) -> ChangeResult:
         """Supersede a memory: `by` another one, or by a new one with this `content` (and
         `title`)."""
-        await self._access.admit(caller, WRITE, "supersede", entity_id)
         old = await self._memory(caller, entity_id)
         if (by is None) == (content is None):
             raise Invalid(
@@ -241,23 +244,25 @@ class Memory:
             {"superseded_by": new.entity_id},
         )
 
+    @verb(WRITE, target="entity_id")
     async def mark_wrong(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
         """Mark a memory as wrong: search and context leave it out."""
-        return await self._mark(caller, "mark_wrong", entity_id, WRONG, reason, expected_revision)
+        return await self._mark(caller, entity_id, WRONG, reason, expected_revision)
 
+    @verb(WRITE, target="entity_id")
     async def mark_stale(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
         """Mark a memory as stale: it is still found, but flagged and ranked lower."""
-        return await self._mark(caller, "mark_stale", entity_id, STALE, reason, expected_revision)
+        return await self._mark(caller, entity_id, STALE, reason, expected_revision)
 
+    @verb(WRITE, target="entity_id")
     async def restore(
         self, caller: Caller, entity_id: str, expected_revision: int | None = None
     ) -> ChangeResult:
         """Undo a correction."""
-        await self._access.admit(caller, WRITE, "restore", entity_id)
         item = await self._memory(caller, entity_id)
         if item.status not in CORRECTED:
             raise Invalid(f"{item.title!r} was not corrected; there is nothing to restore.")
@@ -313,13 +318,11 @@ class Memory:
     async def _mark(
         self,
         caller: Caller,
-        verb: str,
         entity_id: str,
         status: str,
         reason: str,
         expected_revision: int | None,
     ) -> ChangeResult:
-        await self._access.admit(caller, WRITE, verb, entity_id)
         item = await self._memory(caller, entity_id)
         updated = await self._correct(caller, item, status, reason, expected_revision)
         return ChangeResult(
@@ -357,9 +360,7 @@ class Memory:
             project=projects[0].to_id if projects else None,
         )
         told = ItemChange(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
-        kept = await self.remember(
-            caller, Memo(entity, replaces=told), check_conflicts=False, authorized=True
-        )
+        kept = await self.keep(caller, Memo(entity, replaces=told), check_conflicts=False)
         return kept.item
 
     async def _correct(

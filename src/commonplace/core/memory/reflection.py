@@ -15,7 +15,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
-from commonplace.core.people.authorization import READ, WRITE, Access
+from commonplace.core.people.authorization import READ, WRITE, Access, Needs, verb
 from commonplace.errors import Conflict, EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -76,9 +76,9 @@ class Reflection:
     _memory: Memory
 
     async def reflect(self, caller: Caller, notes: Notes) -> ReflectResult:
-        await self._access.admit(
-            caller, WRITE if notes.persist else READ, "reflect", notes.source_title[:200]
-        )
+        # reading, unless something is stored
+        needs = Needs(WRITE if notes.persist else READ, "reflect")
+        await self._access.admit(caller, needs, notes.source_title[:200])
         if notes.review and not notes.persist:
             raise Invalid(
                 "`review` needs persist=true: it queues candidates instead of storing them"
@@ -127,6 +127,7 @@ class Reflection:
 
     # -- the review queue
 
+    @verb(READ, "list_candidates")
     async def candidates(
         self,
         caller: Caller,
@@ -135,14 +136,13 @@ class Reflection:
         limit: int = 50,
         offset: int = 0,
     ) -> tuple[list[Candidate], int]:
-        await self._access.admit(caller, READ, "list_candidates")
         return await self._store.candidates.list_page(
             caller.library_id, _whose(caller), state, limit=limit, offset=offset
         )
 
+    @verb(READ, "read_candidate", target="candidate_id")
     async def candidate(self, caller: Caller, candidate_id: str) -> ReviewedCandidate:
         """Return a candidate with the existing items similar to it."""
-        await self._access.admit(caller, READ, "read_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         [alike] = await self._alike(
             caller, [found.proposal], but=[found.item_id] if found.item_id else []
@@ -154,20 +154,20 @@ class Reflection:
             queued=found,
         )
 
+    @verb(WRITE, "edit_candidate", target="candidate_id")
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
         """Change kind, title, content or project of a candidate."""
-        await self._access.admit(caller, WRITE, "edit_candidate", candidate_id)
         before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         after = await self._edited(caller, before, changes)
         return await self._store.candidates.change(
             caller.library_id, _whose(caller), candidate_id, after.proposal, after.project_id
         )
 
+    @verb(WRITE, "accept_candidate", target="candidate_id")
     async def accept(
         self, caller: Caller, candidate_id: str, changes: dict[str, Any]
     ) -> tuple[Candidate, Remembered]:
         """Turn a candidate into a memory, after optional changes."""
-        await self._access.admit(caller, WRITE, "accept_candidate", candidate_id)
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         if changes:
             found = await self._edited(caller, found, changes)
@@ -180,9 +180,7 @@ class Reflection:
             await self._visible(caller, found.source_id),
         )
         pending = found if found.state is CandidateState.PENDING else None
-        kept = await self._memory.remember(
-            caller, replace(memo, owner=REVIEW, accepts=pending), authorized=True
-        )
+        kept = await self._memory.keep(caller, replace(memo, owner=REVIEW, accepts=pending))
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
         # its memory was written by a version that used two transactions
         if found.state is CandidateState.PENDING:
@@ -195,8 +193,8 @@ class Reflection:
             )
         return found, kept
 
+    @verb(WRITE, "reject_candidate", target="candidate_id")
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
-        await self._access.admit(caller, WRITE, "reject_candidate", candidate_id)
         return await self._store.candidates.decide(
             caller.library_id, _whose(caller), candidate_id, CandidateState.REJECTED
         )
@@ -234,7 +232,7 @@ class Reflection:
         """Store notes and candidates. Reflecting on the same notes again returns the first
         result."""
         key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
-        source = await self._memory.remember(
+        source = await self._memory.keep(
             caller,
             Memo(
                 NewEntity(
@@ -244,7 +242,6 @@ class Reflection:
                 {"kind": "reflection"},
             ),
             check_conflicts=False,
-            authorized=True,
         )
         quoted = source.item.id if await self._visible(caller, source.item.id) else None
         done: list[ReviewedCandidate] = []
@@ -270,11 +267,8 @@ class Reflection:
                 )
                 done.append(replace(one, queued=candidate))
             else:
-                kept = await self._memory.remember(
-                    caller,
-                    _memo(one.proposal, project_id, name, quoted),
-                    check_conflicts=False,
-                    authorized=True,
+                kept = await self._memory.keep(
+                    caller, _memo(one.proposal, project_id, name, quoted), check_conflicts=False
                 )
                 done.append(replace(one, kept=kept.item))
         return ReflectResult(tuple(done), source)

@@ -3,7 +3,12 @@
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 from commonplace.errors import (
     CapabilityDenied,
@@ -19,23 +24,57 @@ from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 HOUR = 3600
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 JWT_SECONDS = 365 * 24 * HOUR + 60  # a minute of tolerance for clocks
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """A kind of call: the capability it needs and the setting that limits its rate."""
+class Bucket:
+    """Calls that are counted together: the capability they need, and the setting that limits
+    them."""
 
     name: str
     capability: Capability
     allowance: str
 
 
-READ = Action("read", Capability.READ, "rate_reads_per_hour")
-WRITE = Action("write", Capability.WRITE, "rate_writes_per_hour")
-DELETE = Action("delete", Capability.WRITE, "rate_deletes_per_hour")
+READ = Bucket("read", Capability.READ, "rate_reads_per_hour")
+WRITE = Bucket("write", Capability.WRITE, "rate_writes_per_hour")
+DELETE = Bucket("delete", Capability.WRITE, "rate_deletes_per_hour")
 # the same limit as deletes, counted separately
-UPLOAD = Action("upload", Capability.WRITE, "rate_deletes_per_hour")
+UPLOAD = Bucket("upload", Capability.WRITE, "rate_deletes_per_hour")
+
+
+class Requirement(StrEnum):
+    """A condition beyond a capability. Each includes the ones before it."""
+
+    NONE = "none"
+    FULL_SCOPE = "full_scope"  # a token for the whole library
+    FULL_WRITE = "full_write"  # that may write to it
+    ADMIN = "admin"  # of a role that manages members
+
+
+FULL_SCOPE, FULL_WRITE, ADMIN = (
+    Requirement.FULL_SCOPE,
+    Requirement.FULL_WRITE,
+    Requirement.ADMIN,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The conditions of a call, and its name in the activity log."""
+
+    bucket: Bucket
+    name: str
+    requirement: Requirement = Requirement.NONE
+
+    @property
+    def capability(self) -> Capability:
+        whole = self.requirement in (Requirement.FULL_WRITE, Requirement.ADMIN)
+        return Capability.WRITE if whole else self.bucket.capability
 
 
 class Access:
@@ -66,40 +105,33 @@ class Access:
             people[0].id, people[0].id, people[0].name, frozenset(Capability), role=Role.OWNER
         )
 
-    async def admit(
-        self,
-        caller: Caller,
-        action: Action,
-        verb: str,
-        target: str | None = None,
-        *,
-        needs_full_write: bool = False,
-        needs_full_scope: bool = False,
-        needs_admin: bool = False,
-    ) -> None:
-        """Allow a call, or raise the reason why not.
-
-        `needs_full_scope`: the caller must see the whole library. `needs_full_write`: and may write
-        to it. `needs_admin`: and has a role that manages members.
-        """
+    async def admit(self, caller: Caller, needs: Needs, target: str | None = None) -> None:
+        """Allow a call and count it, or raise the reason why not."""
+        self.require(caller, needs, target)
         try:
-            needs_full_write = needs_full_write or needs_admin
-            required = Capability.WRITE if needs_full_write else action.capability
-            if required not in caller.capabilities:
-                raise CapabilityDenied(required, sorted(caller.capabilities))
-            if (needs_full_write or needs_full_scope) and (
-                caller.folders is not None or caller.kb_only
-            ):
+            await self._spend(caller, needs.bucket)
+        except RateLimited:
+            self._note(caller, needs.name, target, ok=False)
+            raise
+        self._note(caller, needs.name, target, ok=True)
+
+    def require(self, caller: Caller, needs: Needs, target: str | None = None) -> None:
+        """Raise the reason why the caller may never make this call, if there is one. Counts
+        nothing."""
+        try:
+            if needs.capability not in caller.capabilities:
+                raise CapabilityDenied(needs.capability, sorted(caller.capabilities))
+            if needs.requirement is Requirement.NONE:
+                return
+            if caller.folders is not None or caller.kb_only:
                 raise ForbiddenScope("This needs a token for the whole library.")
-            if needs_admin and not caller.role.manages_members:
+            if needs.requirement is Requirement.ADMIN and not caller.role.manages_members:
                 raise ForbiddenScope(
                     f"This requires an owner or admin of the library. Your role is {caller.role}."
                 )
-            await self._spend(caller, action)
-        except (CapabilityDenied, ForbiddenScope, RateLimited):
-            self._note(caller, verb, target, ok=False)
+        except (CapabilityDenied, ForbiddenScope):
+            self._note(caller, needs.name, target, ok=False)
             raise
-        self._note(caller, verb, target, ok=True)
 
     async def request(self, caller: Caller) -> int | None:
         """Count an HTTP request. Returns the seconds to wait if there were too many in a minute."""
@@ -127,10 +159,10 @@ class Access:
                 # the loop must go on, or events would pile up
                 log.exception("Recent activity could not be written")
 
-    async def _spend(self, caller: Caller, action: Action) -> None:
-        bound: int = getattr(self._settings, action.allowance)
+    async def _spend(self, caller: Caller, bucket: Bucket) -> None:
+        bound: int = getattr(self._settings, bucket.allowance)
         if bound and caller.limit_key is not None:
-            window = await self._limits.hit(f"{caller.limit_key}:{action.name}", bound, HOUR)
+            window = await self._limits.hit(f"{caller.limit_key}:{bucket.name}", bound, HOUR)
             if not window.allowed:
                 raise RateLimited(whole_seconds(window.reset))
 
@@ -181,6 +213,82 @@ class Access:
             role=Role(role),
             agent=True,
         )
+
+
+class BoundVerb(Protocol[P, R_co]):
+    needs: Needs
+
+    def __call__(
+        self, caller: Caller, /, *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, R_co]: ...
+
+
+class Verb(Protocol[P, R_co]):
+    """A method that admits its caller before it runs."""
+
+    needs: Needs
+
+    @overload
+    def __get__(self, service: None, owner: type, /) -> "Verb[P, R_co]": ...
+
+    @overload
+    def __get__(self, service: object, owner: type, /) -> BoundVerb[P, R_co]: ...
+
+
+def verb(
+    bucket: Bucket,
+    name: str | Callable[..., str] = "",
+    *,
+    target: str | Callable[..., str | None] | None = None,
+    needs: Requirement = Requirement.NONE,
+) -> Callable[[Callable[Concatenate[Any, Caller, P], Coroutine[Any, Any, R]]], Verb[P, R]]:
+    """Admit the caller before a method of an object with `_access` runs.
+
+    `name`: in the activity log; the method's if left out. `target`: the parameter that is logged.
+    Either can be a function, whose parameters are those of the method with the same names.
+    """
+
+    def decorate(
+        method: Callable[Concatenate[Any, Caller, P], Coroutine[Any, Any, R]],
+    ) -> Verb[P, R]:
+        fixed = name if isinstance(name, str) and name else method.__name__
+        required = Needs(bucket, fixed, needs)
+        read_name = None if isinstance(name, str) else _reader(method, name)
+        read_target = None if target is None else _reader(method, target)
+
+        @wraps(method)
+        async def admitted(self: Any, caller: Caller, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            named = replace(required, name=read_name(args, kwargs)) if read_name else required
+            await self._access.admit(
+                caller, named, read_target(args, kwargs) if read_target else None
+            )
+            return await method(self, caller, *args, **kwargs)
+
+        admitted.needs = required  # type: ignore[attr-defined]
+        return cast(Verb[P, R], admitted)
+
+    return decorate
+
+
+def _reader(
+    method: Callable[..., Any], wanted: str | Callable[..., Any]
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Any]:
+    """Return a function that reads a value from the arguments of a call. Faster than binding
+    them."""
+    names = {wanted} if isinstance(wanted, str) else signature(wanted).parameters.keys()
+    parameters = list(signature(method).parameters.values())[2:]  # after self and the caller
+    places = [(n, each.name, each.default) for n, each in enumerate(parameters)]
+    places = [place for place in places if place[1] in names]
+    assert len(places) == len(names), f"{method.__qualname__} has no parameters {names}"
+
+    def read(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        found = {
+            name: args[n] if n < len(args) else kwargs.get(name, default)
+            for n, name, default in places
+        }
+        return found[wanted] if isinstance(wanted, str) else wanted(**found)
+
+    return read
 
 
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:

@@ -5,7 +5,18 @@ import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, digest
+from commonplace.core.people.authorization import (
+    ADMIN,
+    DELETE,
+    FULL_SCOPE,
+    FULL_WRITE,
+    READ,
+    WRITE,
+    Access,
+    Needs,
+    digest,
+    verb,
+)
 from commonplace.core.people.tokens import NewToken, mint, new_person
 from commonplace.errors import Conflict, ForbiddenScope, Invalid, NotFound
 from commonplace.model import Caller, Invitation, Member, Passkey, Role, new_id, now
@@ -38,26 +49,26 @@ class Members:
     _store: Store
     _access: Access
 
+    @verb(READ, "list_members", needs=FULL_SCOPE)
     async def all(self, caller: Caller) -> list[Member]:
-        await self._access.admit(caller, READ, "list_members", needs_full_scope=True)
         return await self._store.members.of_library(caller.library_id)
 
+    @verb(WRITE, target="person_id", needs=ADMIN)
     async def change_role(self, caller: Caller, person_id: str, role: Role) -> Member:
-        await self._access.admit(caller, WRITE, "change_role", person_id, needs_admin=True)
         await self._require_reach(caller, person_id, role)
         return await self._store.members.change_role(caller.library_id, person_id, role)
 
+    @verb(DELETE, "remove_member", target="person_id", needs=ADMIN)
     async def remove(self, caller: Caller, person_id: str) -> None:
         """Remove a member and revoke their tokens. Items they added stay."""
-        await self._access.admit(caller, DELETE, "remove_member", person_id, needs_admin=True)
         await self._require_reach(caller, person_id)
         await self._store.members.remove(caller.library_id, person_id)
 
+    @verb(WRITE, target="role", needs=ADMIN)
     async def invite(
         self, caller: Caller, role: Role, email: str | None = None, days: int = INVITATION_DAYS
     ) -> tuple[Invitation, str]:
         """Create an invitation, and return it with its secret, which is only stored as a hash."""
-        await self._access.admit(caller, WRITE, "invite", role, needs_admin=True)
         _require_may_give(caller, role)
         at, secret = now(), "inv_" + secrets.token_urlsafe(32)
         invitation = Invitation(
@@ -72,26 +83,24 @@ class Members:
         await self._store.members.invite(invitation, digest(secret))
         return invitation, secret
 
+    @verb(READ, "list_invitations", needs=ADMIN)
     async def invitations(self, caller: Caller) -> list[Invitation]:
-        await self._access.admit(caller, READ, "list_invitations", needs_admin=True)
         return await self._store.members.invitations(caller.library_id)
 
+    @verb(DELETE, "withdraw_invitation", target="invitation_id", needs=ADMIN)
     async def withdraw(self, caller: Caller, invitation_id: str) -> None:
-        await self._access.admit(
-            caller, DELETE, "withdraw_invitation", invitation_id, needs_admin=True
-        )
         if not await self._store.members.withdraw(caller.library_id, invitation_id):
             raise NotFound("Invitation not found, or already accepted")
 
+    @verb(READ, needs=FULL_SCOPE)
     async def leave(self, caller: Caller) -> None:
         """Leave the library. Items the person added stay."""
-        await self._access.admit(caller, READ, "leave", needs_full_scope=True)
         _require_guest(caller, caller.person_id)
         await self._store.members.remove(caller.library_id, caller.person_id)
 
+    @verb(WRITE, target=lambda name: " ".join(name.split())[:200], needs=ADMIN)
     async def rename_library(self, caller: Caller, name: str) -> None:
         name = " ".join(name.split())
-        await self._access.admit(caller, WRITE, "rename_library", name[:200], needs_admin=True)
         if not 0 < len(name) <= 200:
             raise Invalid("Enter a library name of up to 200 characters.")
         await self._store.members.rename_library(caller.library_id, name)
@@ -119,7 +128,7 @@ class Members:
         """Accept an invitation, as the caller or as a new person who signs in with a password or
         passkey."""
         if caller is not None:
-            await self._access.admit(caller, WRITE, "accept_invitation", needs_full_write=True)
+            await self._access.admit(caller, Needs(WRITE, "accept_invitation", FULL_WRITE))
         invitation = await self._open(secret)
         if caller is not None:
             if name is not None or email is not None:

@@ -6,7 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, digest
+from commonplace.core.people.authorization import (
+    DELETE,
+    FULL_WRITE,
+    READ,
+    WRITE,
+    Access,
+    digest,
+    verb,
+)
 from commonplace.errors import Invalid, NameTaken, NotFound
 from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
 from commonplace.store import Store
@@ -67,26 +75,26 @@ class People:
     async def all(self) -> list[Person]:
         return await self._store.people.all()
 
+    @verb(WRITE, target=lambda new: new.name, needs=FULL_WRITE)
     async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
         """Create a token, and return it with its secret, which is only stored as a hash."""
-        await self._access.admit(caller, WRITE, "create_token", new.name, needs_full_write=True)
         folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
         return await self._mint(caller.library_id, caller.person_id, new, folders)
 
+    @verb(READ, "list_tokens", needs=FULL_WRITE)
     async def tokens(self, caller: Caller) -> list[Token]:
         """Return the library's tokens; only their own for callers who cannot manage members."""
-        await self._access.admit(caller, READ, "list_tokens", needs_full_write=True)
         return await self._of(caller)
 
+    @verb(DELETE, target="token_id", needs=FULL_WRITE)
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
-        await self._access.admit(caller, DELETE, "revoke_token", token_id, needs_full_write=True)
         if all(
             token.id != token_id for token in await self._of(caller)
         ) or not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
 
+    @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE)
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
-        await self._access.admit(caller, READ, "token_activity", token_id, needs_full_write=True)
         if all(token.id != token_id for token in await self._of(caller)):
             raise NotFound("Token not found")
         await self._access.flush()

@@ -10,7 +10,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.memory.reflection import Reflection
-from commonplace.core.people.authorization import WRITE, Access
+from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
 from commonplace.core.transfer import agent_transcripts, git_history
 from commonplace.core.transfer.agent_transcripts import Session
 from commonplace.core.transfer.markdown_folder import ImportResult
@@ -30,6 +30,7 @@ class Sessions:
     _memory: Memory
     _reflection: Reflection
 
+    @verb(WRITE, "import", needs=FULL_WRITE)
     async def import_transcripts(
         self,
         caller: Caller,
@@ -55,6 +56,7 @@ class Sessions:
             raise Invalid(f"{root} contains no messages, or is not from Claude Code or Codex.")
         return ImportResult(outcomes, 0, (), tuple(unread))
 
+    @verb(WRITE, "import", needs=FULL_WRITE)
     async def import_git(
         self,
         caller: Caller,
@@ -81,7 +83,6 @@ class Sessions:
         project: str | None,
         reflect: bool,
     ) -> dict[Outcome, int]:
-        await self._access.admit(caller, WRITE, "import", needs_full_write=True)
         project_id = (await self._entities.resolve_filter(caller, ItemFilter(), project)).project_id
         outcomes = dict.fromkeys(Outcome, 0)
         for done, session in enumerate(sessions, 1):
@@ -149,11 +150,10 @@ class Sessions:
             metadata={"session": session.about},
             created_at=session.at,
         )
-        kept = await self._memory.remember(
+        kept = await self._memory.keep(
             caller,
             Memo(new, key, session.about),
             check_conflicts=False,
-            authorized=True,
             later=True,
         )
         if kept.repeated:

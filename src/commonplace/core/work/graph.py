@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, verb
 from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -57,14 +57,15 @@ class Graph:
     _access: Access
     _tasks: Tasks
 
+    @verb(READ, "explore")
     async def list(
         self, caller: Caller, wanted: GraphQuery, *, limit: int, offset: int = 0
     ) -> tuple[Sequence[Item], int]:
-        await self._access.admit(caller, READ, "explore")
         return await self._store.items.list_page(
             caller.scope, await self._filter(caller.scope, wanted), limit=limit, offset=offset
         )
 
+    @verb(READ, "explore", target="entity_id")
     async def around(
         self,
         caller: Caller,
@@ -77,7 +78,6 @@ class Graph:
         offset: int = 0,
     ) -> Neighbourhood:
         """Return items within `depth` steps along relations of these kinds, in both directions."""
-        await self._access.admit(caller, READ, "explore", entity_id)
         return await self._store.relations.neighbourhood(
             caller.scope,
             ItemRef.parse(entity_id),
@@ -88,10 +88,10 @@ class Graph:
             where=await self._filter(caller.scope, wanted),
         )
 
+    @verb(READ, "explore", target="entity_id")
     async def dependencies(
         self, caller: Caller, entity_id: str, wanted: GraphQuery
     ) -> DependencyChain:
-        await self._access.admit(caller, READ, "explore", entity_id)
         found = await self._store.relations.dependencies(
             caller.scope, ItemRef.parse(entity_id), await self._filter(caller.scope, wanted)
         )
@@ -135,6 +135,7 @@ class Graph:
             if all(item_id in items for item_id in cycle)
         ]
 
+    @verb(READ, target="entity_id")
     async def relations(
         self,
         caller: Caller,
@@ -144,17 +145,16 @@ class Graph:
         limit: int = 50,
         offset: int = 0,
     ) -> Neighbourhood:
-        await self._access.admit(caller, READ, "relations", entity_id)
         return await self._store.relations.neighbourhood(
             caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset, kinds=kinds
         )
 
+    @verb(WRITE, target="entity_id")
     async def link(
         self, caller: Caller, entity_id: str, kind: str, other_id: str
     ) -> tuple[Item, Item, Relation, bool]:
         """Link two items, and return them, the kind and whether it is new. A task has one project
         and one epic: a new one replaces the old."""
-        await self._access.admit(caller, WRITE, "link", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
         _require_joinable(one, kind, other)
         relation = Relation(caller.library_id, one.id, kind, other.id)
@@ -167,17 +167,13 @@ class Graph:
             )
         held = await self._store.relations.of_items(caller.scope, [one.id], [kind], outgoing=True)
         if new := all(r.to_id != other.id for r in held):
-            await self._tasks.update(
-                caller,
-                one.id,
-                MACHINES[one.entity_type],
-                {_PLACES[kind]: other.id},
-                authorized=True,
+            await self._tasks.apply(
+                caller, one.id, MACHINES[one.entity_type], {_PLACES[kind]: other.id}
             )
         return one, other, relation, new
 
+    @verb(DELETE, target="entity_id")
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
-        await self._access.admit(caller, DELETE, "unlink", entity_id)
         one, other = await self._ends(caller.scope, entity_id, other_id)
         if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:
             raise Invalid(
@@ -190,7 +186,7 @@ class Graph:
             )
             if all(r.to_id != other.id for r in held):
                 raise NotFound("Relation not found")
-            await self._tasks.update(caller, one.id, TASK, {"epic": None}, authorized=True)
+            await self._tasks.apply(caller, one.id, TASK, {"epic": None})
             return
         await self._store.relations.delete(caller.scope, one.id, kind, other.id)
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from statistics import median
 
 from commonplace.core.entities.similarity_scale import SimilarityScale
-from commonplace.core.people.authorization import READ, Access
+from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.search import Search
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.priorities import Ranked, Ranking, rank, worth
@@ -62,6 +62,7 @@ class Planning:
     _graph: Graph
     _similarity: SimilarityScale
 
+    @verb(READ, target="project")
     async def prioritize(
         self,
         caller: Caller,
@@ -71,13 +72,13 @@ class Planning:
         today: date | None = None,
     ) -> tuple[list[Ranked], int]:
         """Return open tasks, most important first, and their number."""
-        await self._access.admit(caller, READ, "prioritize", project)
         today = today or now().date()
         places, theirs, total = await self._open(caller, project, today)
         return await self._explained(caller, places, places.first(theirs, limit), today), len(
             theirs
         ) if total is None else total
 
+    @verb(READ, target="project")
     async def suggest(
         self,
         caller: Caller,
@@ -88,7 +89,6 @@ class Planning:
         today: date | None = None,
     ) -> tuple[list[Suggestion], str]:
         """Return tasks that can be worked on now, started ones first, and a sentence about them."""
-        await self._access.admit(caller, READ, "suggest", project)
         today = today or now().date()
         places, tasks, total = await self._open(caller, project, today, assignee)
         some = "At least " if total else ""
@@ -121,14 +121,14 @@ class Planning:
             else f"No open task is assigned to {assignee} or unassigned.",
         )
 
+    @verb(READ, "detect_cycles", target="project")
     async def cycles(self, caller: Caller, project: str | None = None) -> Sequence[Sequence[Item]]:
         """Return cycles of dependent tasks. Each ends with its first task."""
-        await self._access.admit(caller, READ, "detect_cycles", project)
         return await self._graph.cycles(caller.scope, project)
 
+    @verb(READ, target="entity_id")
     async def estimate(self, caller: Caller, entity_id: str) -> tuple[Item, Estimate]:
         """Estimate a task from similar finished ones."""
-        await self._access.admit(caller, READ, "estimate", entity_id)
         task = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         TASK.require(task)
         query = f"{task.title}\n{await self._store.items.text(task)}"

@@ -15,7 +15,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import READ, WRITE, Access
+from commonplace.core.people.authorization import READ, WRITE, Access, verb
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -88,6 +88,7 @@ class Tasks:
     _epics: Epics
     _stamp: str
 
+    @verb(WRITE, lambda action: action, target="entity_id")
     async def step(
         self,
         caller: Caller,
@@ -101,7 +102,6 @@ class Tasks:
     ) -> ChangeResult:
         """Make one of the transitions in STEPS. `about`: more metadata to record. `learnings` also
         become an episode, derived from the task."""
-        await self._access.admit(caller, WRITE, action, entity_id)
         step = STEPS[action]
         noted = {
             "blocked_reason": reason,
@@ -131,6 +131,7 @@ class Tasks:
         await self._require_closed_tasks(caller, step.machine, step.to, item)
         return Change(enter_state(item, step.to, noted))
 
+    @verb(WRITE, lambda machine: f"update_{machine.entity_type}", target="entity_id")
     async def update(
         self,
         caller: Caller,
@@ -138,13 +139,20 @@ class Tasks:
         machine: Machine,
         wish: dict[str, Any],
         expected_revision: int | None = None,
-        *,
-        authorized: bool = False,
     ) -> ChangeResult:
         """Change fields, `status`, `project`, and for tasks `epic` and `depends_on`, which replace
-        the current ones. `authorized`: the calling method has checked access."""
-        if not authorized:
-            await self._access.admit(caller, WRITE, f"update_{machine.entity_type}", entity_id)
+        the current ones."""
+        return await self.apply(caller, entity_id, machine, wish, expected_revision)
+
+    async def apply(
+        self,
+        caller: Caller,
+        entity_id: str,
+        machine: Machine,
+        wish: dict[str, Any],
+        expected_revision: int | None = None,
+    ) -> ChangeResult:
+        """Update a task or epic. The caller is authorized already."""
         if not wish:
             raise Invalid("There is nothing to change. Name at least one field.")
         left: list[str] = []
@@ -198,10 +206,10 @@ class Tasks:
             )
         return change
 
+    @verb(WRITE, "add_note", target="entity_id")
     async def note(
         self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None
     ) -> ChangeResult:
-        await self._access.admit(caller, WRITE, "add_note", entity_id)
 
         async def derive(item: Item) -> Change:
             if item.entity_type not in NOTED_ON:
@@ -214,6 +222,7 @@ class Tasks:
         item = await self._change(caller, entity_id, derive, expected_revision)
         return ChangeResult(item, f"Noted: {item.title}")
 
+    @verb(READ, "list", target=lambda project, epic: epic or project)
     async def page(
         self,
         caller: Caller,
@@ -225,7 +234,6 @@ class Tasks:
         offset: int,
     ) -> tuple[list[Entity], int]:
         """Return a page of tasks or epics, newest first, and the total."""
-        await self._access.admit(caller, READ, "list", epic or project)
         where = await self._entities.resolve_filter(caller, where, project)
         if epic is not None:
             where = replace(where, epic_id=(await self.find(caller, epic, (EPIC,))).id)
@@ -331,7 +339,7 @@ class Tasks:
         projects = await self._store.relations.of_items(
             caller.scope, [task.id], [Kind.BELONGS_TO], outgoing=True
         )
-        added = await self._entities.add(
+        added = await self._entities.keep(
             caller,
             NewEntity(
                 title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
@@ -343,7 +351,6 @@ class Tasks:
             ),
             sync=True,
             check_conflicts=False,
-            authorized=True,
             relations=lambda item_id: [
                 Relation(caller.library_id, item_id, Kind.DERIVED_FROM, task.id)
             ],

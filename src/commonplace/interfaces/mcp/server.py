@@ -14,7 +14,7 @@ from mcp_types import (
 )
 
 import commonplace
-from commonplace.core.people.authorization import WRITE
+from commonplace.core.people.authorization import WRITE, Needs
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.interfaces.mcp import disks, entities, graph, items, manage, memory
@@ -91,7 +91,7 @@ class Toolset:
         if (
             tool.needs not in caller.capabilities
         ):  # what is not listed is refused whole, whatever it was asked for
-            await self._services.access.admit(caller, WRITE, tool.name)
+            self._services.access.require(caller, Needs(WRITE, tool.name))
         args = tool.parse(arguments)
         if tool.telling is not None:
             text, answer = await tool.telling(
