@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.memory.context import INTENTS
+from commonplace.model import INTENTS
 from commonplace.core.memory.token_budget import tokens
 from tests.interfaces.house import House, call_tool
 

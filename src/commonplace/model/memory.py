@@ -3,8 +3,14 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal, get_args
 
 from commonplace.model.ids import now
+
+Intent = Literal[
+    "build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"
+]
+INTENTS: tuple[Intent, ...] = get_args(Intent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,8 @@ async def context(
     ] = 4_000,
 ) -> None:
     """Gather context for a goal, as Markdown for an agent."""
-    from commonplace.core.memory.context import INTENTS, Goal
+    from commonplace.core.memory.context import Goal
+    from commonplace.model import INTENTS
     from commonplace.interfaces.actions import memory as memory_shapes
 
     chosen = next((known for known in INTENTS if known == intent), None)
