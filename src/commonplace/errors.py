@@ -65,9 +65,11 @@ class RateLimited(CommonplaceError):
 
     code = "rate_limited"
 
-    def __init__(self, retry_after_sec: int) -> None:
+    def __init__(self, retry_after_sec: int, message: str = "", **data: Any) -> None:
         super().__init__(
-            f"Too many requests; try again in {retry_after_sec} s.", retry_after_sec=retry_after_sec
+            message or f"Too many requests; try again in {retry_after_sec} s.",
+            **data,
+            retry_after_sec=retry_after_sec,
         )
 
 

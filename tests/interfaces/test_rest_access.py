@@ -9,6 +9,7 @@ import httpx
 import jwt
 import pytest
 
+from commonplace.core.people.authorization import Allowance
 from tests.interfaces.conftest import OpenHouse
 from tests.interfaces.house import House, call_tool, open_house
 
@@ -89,16 +90,28 @@ async def test_the_101st_request_of_a_minute_waits_before_any_tool_runs(
     async with house_with(rate_requests_per_minute=100) as house, house.client("owner") as client:
         for _ in range(100):
             assert (await client.get("/api/v1/nowhere")).status_code == 404
-        for path in ("/api/v1/items", "/mcp"):
-            response = await client.post(path, json={})
-            assert response.status_code == 429
-            body = response.json()
-            assert body["error"] == "rate_limit_exceeded"
-            assert 1 <= body["retry_after"] <= 60
-            assert response.headers["Retry-After"] == str(body["retry_after"])
+        response = await client.post("/api/v1/items", json={})
+        assert response.status_code == 429
+        body = response.json()
+        assert body["error"] == "rate_limit_exceeded"
+        assert 1 <= body["retry_after"] <= 60
+        assert response.headers["Retry-After"] == str(body["retry_after"])
+        assert (await client.post("/mcp", json={})).status_code != 429  # counted apart
         async with house.client("reader") as reader:
             assert (await reader.get("/api/v1/items")).status_code == 200
         assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_mcp_endpoints_have_three_times_the_requests_of_a_minute(
+    house_with: OpenHouse,
+) -> None:
+    async with house_with(rate_requests_per_minute=2) as house, house.client("owner") as client:
+        for path in ("/mcp", "/api/mcp", "/mcp/graph") * 2:
+            assert (await client.post(path, json={})).status_code != 429
+        response = await client.post("/mcp", json={})
+        assert response.status_code == 429
+        assert 1 <= int(response.headers["Retry-After"]) <= 60
+        assert (await client.get("/api/v1/items")).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -140,6 +153,66 @@ async def test_hourly_allowances_over_mcp(
         error = (await call_tool(client, tool, arguments))["error"]
         assert error["code"] == -32605
         assert 3500 < error["data"]["retry_after_sec"] <= 3600
+
+
+async def test_a_used_up_allowance_names_the_limit_and_its_setting(house_with: OpenHouse) -> None:
+    async with house_with(rate_writes_per_hour=1) as house, house.client("owner") as client:
+        await client.post("/api/v1/ingest", json=TEXT)
+        answer = (await client.post("/api/v1/ingest", json=TEXT)).json()
+    assert answer.pop("message") == (
+        "Write limit reached: 1 per hour for this token. Retry in 60 min, or raise "
+        "COMMONPLACE_RATE_WRITES_PER_HOUR."
+    )
+    assert answer == {
+        "error": "rate_limited",
+        "limit": "writes",
+        "per_hour": 1,
+        "retry_after_sec": answer["retry_after_sec"],
+    }
+
+
+ENTITY = {"title": "A thought", "content": "Written down."}
+
+
+async def test_graph_writes_have_a_limit_of_their_own(house_with: OpenHouse) -> None:
+    limits = {"rate_writes_per_hour": 1, "rate_graph_writes_per_hour": 3}
+    async with house_with(**limits) as house, house.client("owner") as client:
+        added = await call_tool(client, "add", ENTITY)
+        assert "result" in added
+        assert "result" in await call_tool(client, "remember", ENTITY)
+        path = f"/api/v1/items/{added['result']['structuredContent']['id']}"
+        assert (await client.patch(path, json={"tags": ["kept"]})).status_code == 200
+        error = (await call_tool(client, "add", ENTITY))["error"]
+        assert error["message"].startswith("Graph write limit reached: 3 per hour")
+        assert error["data"]["limit"] == "graph_writes"
+        assert (await client.post("/api/v1/ingest", json=TEXT)).status_code in (200, 201)
+        assert "result" in await call_tool(client, "reflect", {"content": "We decided to wait."})
+
+
+async def test_graph_writes_are_unlimited_when_writes_are(house_with: OpenHouse) -> None:
+    async with (
+        house_with(rate_writes_per_hour=0, rate_graph_writes_per_hour=1) as house,
+        house.client("owner") as client,
+    ):
+        for _ in range(3):
+            assert "result" in await call_tool(client, "add", ENTITY)
+
+
+async def test_what_is_left_of_each_limit_is_told_without_counting(house_with: OpenHouse) -> None:
+    limits = {"rate_reads_per_hour": 10, "rate_writes_per_hour": 5}
+    async with house_with(**limits) as house, house.client("owner") as client:
+        await client.get("/api/v1/items")
+        access = house.app.access
+        caller = await access.identify(house.tokens["owner"])
+        for _ in range(3):
+            left = await access.limits(caller)
+        unlimited = await access.limits(house.owner)
+    assert (left["reads"].limit, left["reads"].remaining) == (10, 9)
+    assert left["reads"].reset is not None and 3500 < left["reads"].reset <= 3600
+    assert (left["writes"].limit, left["writes"].remaining) == (5, 5)
+    assert left["deletes"] == left["uploads"] == Allowance(None, None, None)
+    assert left.keys() == {"reads", "writes", "graph_writes", "deletes", "uploads"}
+    assert set(unlimited.values()) == {Allowance()}
 
 
 async def test_doors_share_one_allowance(house_with: OpenHouse) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.people.authorization import READ, WRITE, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
 from commonplace.store import Store
@@ -29,7 +29,7 @@ class Annotations:
     _access: Access
     _entities: Entities
 
-    @verb(WRITE, "annotate", target="item_id")
+    @verb(GRAPH_WRITE, "annotate", target="item_id")
     async def add(
         self,
         caller: Caller,

@@ -14,7 +14,7 @@ from commonplace.core.ingest.embedding import unpacked
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.people.authorization import READ, WRITE, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     BY_MODEL,
@@ -82,7 +82,7 @@ class Entities:
     _epics: Epics
     attended: bool  # whether this process runs jobs, or can wake a process that does
 
-    @verb(WRITE, target=lambda new: new.title[: rules.LONGEST_TITLE])
+    @verb(GRAPH_WRITE, target=lambda new: new.title[: rules.LONGEST_TITLE])
     async def add(
         self,
         caller: Caller,
@@ -246,7 +246,7 @@ class Entities:
             for item in items
         ]
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def update(
         self,
         caller: Caller,

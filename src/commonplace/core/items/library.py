@@ -12,7 +12,7 @@ from commonplace.core.ingest.transcription import Quota, queue
 from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import derive_changes
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, verb
+from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Access, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -318,7 +318,7 @@ class Library:
             caller.scope, where, limit=limit, offset=offset, order=order
         )
 
-    @verb(WRITE, target="item_id")
+    @verb(GRAPH_WRITE, target="item_id")
     async def update(
         self,
         caller: Caller,

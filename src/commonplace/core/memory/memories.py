@@ -12,7 +12,7 @@ from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import READ, WRITE, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.core.work.tasks import ChangeResult
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
@@ -93,7 +93,7 @@ class Memory:
     _entities: Entities
     _stamp: str
 
-    @verb(WRITE, target=lambda memo: memo.entity.title[:200])
+    @verb(GRAPH_WRITE, target=lambda memo: memo.entity.title[:200])
     async def remember(
         self, caller: Caller, memo: Memo, *, sync: bool = False, check_conflicts: bool = True
     ) -> Remembered:
@@ -205,7 +205,7 @@ class Memory:
 
     # -- corrections
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def supersede(
         self,
         caller: Caller,
@@ -244,21 +244,21 @@ class Memory:
             {"superseded_by": new.entity_id},
         )
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def mark_wrong(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
         """Mark a memory as wrong: search and context leave it out."""
         return await self._mark(caller, entity_id, WRONG, reason, expected_revision)
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def mark_stale(
         self, caller: Caller, entity_id: str, reason: str = "", expected_revision: int | None = None
     ) -> ChangeResult:
         """Mark a memory as stale: it is still found, but flagged and ranked lower."""
         return await self._mark(caller, entity_id, STALE, reason, expected_revision)
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def restore(
         self, caller: Caller, entity_id: str, expected_revision: int | None = None
     ) -> ChangeResult:

@@ -15,7 +15,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
-from commonplace.core.people.authorization import READ, WRITE, Access, Needs, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, Needs, verb
 from commonplace.errors import Conflict, EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -77,7 +77,7 @@ class Reflection:
 
     async def reflect(self, caller: Caller, notes: Notes) -> ReflectResult:
         # reading, unless something is stored
-        needs = Needs(WRITE if notes.persist else READ, "reflect")
+        needs = Needs(GRAPH_WRITE if notes.persist else READ, "reflect")
         await self._access.admit(caller, needs, notes.source_title[:200])
         if notes.review and not notes.persist:
             raise Invalid(
@@ -154,7 +154,7 @@ class Reflection:
             queued=found,
         )
 
-    @verb(WRITE, "edit_candidate", target="candidate_id")
+    @verb(GRAPH_WRITE, "edit_candidate", target="candidate_id")
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
         """Change kind, title, content or project of a candidate."""
         before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
@@ -163,7 +163,7 @@ class Reflection:
             caller.library_id, _whose(caller), candidate_id, after.proposal, after.project_id
         )
 
-    @verb(WRITE, "accept_candidate", target="candidate_id")
+    @verb(GRAPH_WRITE, "accept_candidate", target="candidate_id")
     async def accept(
         self, caller: Caller, candidate_id: str, changes: dict[str, Any]
     ) -> tuple[Candidate, Remembered]:
@@ -193,7 +193,7 @@ class Reflection:
             )
         return found, kept
 
-    @verb(WRITE, "reject_candidate", target="candidate_id")
+    @verb(GRAPH_WRITE, "reject_candidate", target="candidate_id")
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
         return await self._store.candidates.decide(
             caller.library_id, _whose(caller), candidate_id, CandidateState.REJECTED

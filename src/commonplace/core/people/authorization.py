@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -18,12 +19,13 @@ from commonplace.errors import (
     Unauthorized,
 )
 from commonplace.model import Caller, Capability, Event, Role, Token, now
-from commonplace.ports import Limits
+from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 HOUR = 3600
+MCP_FACTOR = 3  # agents make several requests for one task
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -37,14 +39,25 @@ class Bucket:
 
     name: str
     capability: Capability
-    allowance: str
+    setting: str
 
 
-READ = Bucket("read", Capability.READ, "rate_reads_per_hour")
-WRITE = Bucket("write", Capability.WRITE, "rate_writes_per_hour")
-DELETE = Bucket("delete", Capability.WRITE, "rate_deletes_per_hour")
+READ = Bucket("reads", Capability.READ, "rate_reads_per_hour")
+WRITE = Bucket("writes", Capability.WRITE, "rate_writes_per_hour")
+GRAPH_WRITE = Bucket("graph_writes", Capability.WRITE, "rate_graph_writes_per_hour")
+DELETE = Bucket("deletes", Capability.WRITE, "rate_deletes_per_hour")
 # the same limit as deletes, counted separately
-UPLOAD = Bucket("upload", Capability.WRITE, "rate_deletes_per_hour")
+UPLOAD = Bucket("uploads", Capability.WRITE, "rate_deletes_per_hour")
+BUCKETS = (READ, WRITE, GRAPH_WRITE, DELETE, UPLOAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is left of a limit; nothing is set if it is off."""
+
+    limit: int | None = None  # per hour
+    remaining: int | None = None
+    reset: int | None = None  # seconds until all uses are free again
 
 
 class Requirement(StrEnum):
@@ -133,13 +146,23 @@ class Access:
             self._note(caller, needs.name, target, ok=False)
             raise
 
-    async def request(self, caller: Caller) -> int | None:
-        """Count an HTTP request. Returns the seconds to wait if there were too many in a minute."""
-        bound = self._settings.rate_requests_per_minute
+    async def request(self, caller: Caller, *, mcp: bool = False) -> Window | None:
+        """Count an HTTP request in its minute; None if that limit is off. Requests to MCP endpoints
+        are counted apart, and may be more."""
+        bound = self._settings.rate_requests_per_minute * (MCP_FACTOR if mcp else 1)
         if not bound or caller.limit_key is None:
             return None
-        window = await self._limits.hit(f"{caller.limit_key}:http", bound, 60)
-        return None if window.allowed else whole_seconds(window.reset)
+        return await self._limits.hit(f"{caller.limit_key}:{'mcp' if mcp else 'http'}", bound, 60)
+
+    async def limits(self, caller: Caller) -> dict[str, Allowance]:
+        """Return what is left of each hourly limit, by the name of its bucket. Counts nothing."""
+        found: dict[str, Allowance] = {}
+        for bucket in BUCKETS:
+            found[bucket.name] = Allowance()
+            if bound := self._bound(caller, bucket):
+                window = await self._limits.peek(_key(caller, bucket), bound, HOUR)
+                found[bucket.name] = Allowance(bound, window.remaining, whole_seconds(window.reset))
+        return found
 
     async def flush(self) -> None:
         """Write the recorded activity."""
@@ -160,11 +183,25 @@ class Access:
                 log.exception("Recent activity could not be written")
 
     async def _spend(self, caller: Caller, bucket: Bucket) -> None:
-        bound: int = getattr(self._settings, bucket.allowance)
-        if bound and caller.limit_key is not None:
-            window = await self._limits.hit(f"{caller.limit_key}:{bucket.name}", bound, HOUR)
-            if not window.allowed:
-                raise RateLimited(whole_seconds(window.reset))
+        bound = self._bound(caller, bucket)
+        if not bound:
+            return
+        window = await self._limits.hit(_key(caller, bucket), bound, HOUR)
+        if not window.allowed:
+            wait, name = whole_seconds(window.reset), bucket.name[:-1].replace("_", " ")
+            duration = f"{math.ceil(wait / 60)} min" if wait >= 60 else f"{wait} s"
+            raise RateLimited(
+                wait,
+                f"{name.capitalize()} limit reached: {bound:,} per hour for this token. Retry in "
+                f"{duration}, or raise COMMONPLACE_{bucket.setting.upper()}.",
+                limit=bucket.name,
+                per_hour=bound,
+            )
+
+    def _bound(self, caller: Caller, bucket: Bucket) -> int:
+        """Return a bucket's calls per hour; 0: unlimited."""
+        off = bucket is GRAPH_WRITE and not self._settings.rate_writes_per_hour
+        return 0 if off or caller.limit_key is None else getattr(self._settings, bucket.setting)
 
     def _note(self, caller: Caller, verb: str, target: str | None, *, ok: bool) -> None:
         if caller.token_id is not None:
@@ -318,5 +355,9 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _key(caller: Caller, bucket: Bucket) -> str:
+    return f"{caller.limit_key}:{bucket.name}"
+
+
 def whole_seconds(wait: float) -> int:
-    return max(1, int(wait + 0.999))
+    return max(1, math.ceil(wait))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -149,7 +149,7 @@ class Graph:
             caller.scope, ItemRef.parse(entity_id), depth=1, limit=limit, offset=offset, kinds=kinds
         )
 
-    @verb(WRITE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def link(
         self, caller: Caller, entity_id: str, kind: str, other_id: str
     ) -> tuple[Item, Item, Relation, bool]:
@@ -172,7 +172,7 @@ class Graph:
             )
         return one, other, relation, new
 
-    @verb(DELETE, target="entity_id")
+    @verb(GRAPH_WRITE, target="entity_id")
     async def unlink(self, caller: Caller, entity_id: str, kind: str, other_id: str) -> None:
         one, other = await self._ends(caller.scope, entity_id, other_id)
         if kind == Kind.BELONGS_TO and one.entity_type in rules.WORK:

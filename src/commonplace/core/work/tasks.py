@@ -15,7 +15,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import READ, WRITE, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -88,7 +88,7 @@ class Tasks:
     _epics: Epics
     _stamp: str
 
-    @verb(WRITE, lambda action: action, target="entity_id")
+    @verb(GRAPH_WRITE, lambda action: action, target="entity_id")
     async def step(
         self,
         caller: Caller,
@@ -131,7 +131,7 @@ class Tasks:
         await self._require_closed_tasks(caller, step.machine, step.to, item)
         return Change(enter_state(item, step.to, noted))
 
-    @verb(WRITE, lambda machine: f"update_{machine.entity_type}", target="entity_id")
+    @verb(GRAPH_WRITE, lambda machine: f"update_{machine.entity_type}", target="entity_id")
     async def update(
         self,
         caller: Caller,
@@ -206,7 +206,7 @@ class Tasks:
             )
         return change
 
-    @verb(WRITE, "add_note", target="entity_id")
+    @verb(GRAPH_WRITE, "add_note", target="entity_id")
     async def note(
         self, caller: Caller, entity_id: str, text: str, expected_revision: int | None = None
     ) -> ChangeResult:

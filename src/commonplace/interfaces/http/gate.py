@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
-from commonplace.core.people.authorization import Access
+from commonplace.core.people.authorization import Access, whole_seconds
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
 from commonplace.settings import Settings
@@ -159,8 +159,9 @@ class Gate:
             if path == METRICS and (caller.folders is not None or caller.kb_only):
                 raise Unauthorized("Metrics need a token for the whole library.")
             scope.setdefault("state", {})["caller"] = caller
-            wait = await self._access.request(caller)
-            if wait is not None:
+            window = await self._access.request(caller, mcp=path.startswith(("/mcp", "/api/mcp")))
+            if window is not None and not window.allowed:
+                wait = whole_seconds(window.reset)
                 return problem(
                     429,
                     "rate_limit_exceeded",

@@ -5,6 +5,7 @@ import hashlib
 from starlette.responses import Response
 
 from commonplace import __version__
+from commonplace.core.people.authorization import whole_seconds
 from commonplace.errors import NotFound, RateLimited
 from commonplace.interfaces.http.gate import nobody
 from commonplace.interfaces.web.request import WebRequest
@@ -18,9 +19,9 @@ DESCRIPTION = 300  # characters, as much as previews of links show
 async def show(request: WebRequest) -> Response:
     if request.visitor is None:
         # Those without an account are counted by their address, as tokens are by their names.
-        wait = await request.services.access.request(nobody(request.http.scope))
-        if wait is not None:
-            raise RateLimited(wait)
+        window = await request.services.access.request(nobody(request.http.scope))
+        if window is not None and not window.allowed:
+            raise RateLimited(whole_seconds(window.reset))
     try:
         published, own = await request.services.disks.public(
             request.path("public_id"), request.caller if request.visitor else None
