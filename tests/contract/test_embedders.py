@@ -14,8 +14,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from commonplace.adapters.embed import EMBEDDERS, make_embedder
-from commonplace.adapters.embed.openai import OpenAIEmbedder
-from commonplace.adapters.embed.voyage import VoyageEmbedder
+from commonplace.adapters.embed.service import OpenAIEmbedder, VoyageEmbedder
 from commonplace.adapters.embed.wordpiece import WordPiece
 from commonplace.adapters.model_download import MINILM, installed
 from commonplace.errors import ConfigurationError, EmbeddingFailed

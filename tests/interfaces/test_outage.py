@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from commonplace.adapters.embed.openai import OpenAIEmbedder
-from commonplace.adapters.embed.service import RemoteEmbedder
+from commonplace.adapters.embed.service import OpenAIEmbedder, RemoteEmbedder
 from commonplace.core.ingest import embedding
 from commonplace.core.ingest.summaries import TransformJobs
 from commonplace.core.jobs import retry

@@ -7,8 +7,8 @@ from commonplace.settings import Settings
 EMBEDDERS = {
     "local": "minilm:LocalEmbedder",
     "static": "wordllama:StaticEmbedder",
-    "voyage": "voyage:VoyageEmbedder",
-    "openai": "openai:OpenAIEmbedder",
+    "voyage": "service:VoyageEmbedder",
+    "openai": "service:OpenAIEmbedder",
     "fastembed": "fastembed:FastembedEmbedder",
 }
 
