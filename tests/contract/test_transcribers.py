@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcriber, whisper
-from commonplace.adapters.transcribe.assemblyai import AssemblyAITranscriber
-from commonplace.adapters.transcribe.gladia import GladiaTranscriber
+from commonplace.adapters.transcribe.service import AssemblyAITranscriber, GladiaTranscriber
 from commonplace.adapters.transcribe.whisper import LocalTranscriber
 from commonplace.core.ingest.transcription_webhook import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed

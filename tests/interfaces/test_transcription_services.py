@@ -11,8 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from commonplace.adapters.transcribe.assemblyai import AssemblyAITranscriber
-from commonplace.adapters.transcribe.gladia import GladiaTranscriber
+from commonplace.adapters.transcribe.service import AssemblyAITranscriber, GladiaTranscriber
 from commonplace.model import now
 from commonplace.settings import Settings
 from tests import recordings

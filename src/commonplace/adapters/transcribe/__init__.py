@@ -1,17 +1,19 @@
 """Transcribers, chosen by the setting `transcriber`. Each is imported only when it is the one."""
 
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
 from commonplace.adapters.lazy_import import chosen
 from commonplace.errors import IngestFailed, extra
+from commonplace.model import Transcript, Utterance
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
 
 TRANSCRIBERS = {
     "local": "whisper:LocalTranscriber",
-    "assemblyai": "assemblyai:AssemblyAITranscriber",
-    "gladia": "gladia:GladiaTranscriber",
+    "assemblyai": "service:AssemblyAITranscriber",
+    "gladia": "service:GladiaTranscriber",
 }
 
 
@@ -34,3 +36,10 @@ def make_transcriber(settings: Settings) -> Transcriber:
     """Build the transcriber of the settings, and check them. Models are loaded at first use."""
     transcriber: Transcriber = chosen("transcriber", TRANSCRIBERS, __name__, settings)
     return transcriber
+
+
+def transcript(utterances: Iterable[Utterance], seconds: float, language: str | None) -> Transcript:
+    spoken = tuple(utterance for utterance in utterances if utterance.text)
+    if not spoken:
+        raise IngestFailed("No speech was found in the recording.")
+    return Transcript(spoken, seconds, language)

@@ -1,22 +1,27 @@
-"""Transcription services: upload a recording, start a job, poll for its transcript."""
+"""Transcription services: upload a recording, start a job, poll for its transcript.
 
+AssemblyAI (api.assemblyai.com/v2) and Gladia (api.gladia.io/v2), for recordings that are whole.
+"""
+
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 from urllib.parse import quote
 
+import anyio
 from anyio import sleep, to_thread
 
 from commonplace.adapters.http_client import PAUSES, HttpService
-from commonplace.adapters.transcribe import audio
+from commonplace.adapters.transcribe import audio, transcript
 from commonplace.errors import (
     CommonplaceError,
     ConfigurationError,
     IngestFailed,
     TranscriptionFailed,
 )
-from commonplace.model import Json, RemoteJob, Transcript
+from commonplace.model import Json, RemoteJob, Transcript, Utterance
 from commonplace.settings import Settings
 
 SECONDS = 60.0  # for all attempts of a request
@@ -25,12 +30,18 @@ _POLL = 3.0  # seconds between two polls
 _POLL_WITH_CALLBACK = 30.0
 _LEAST_WAIT = 1200.0  # seconds for a transcript; longer recordings get as long as they are
 _UPLOADED, _STARTED = 0.2, 0.3  # shares of the progress, which services do not report
+_CHUNK = 1 << 20
+# An utterance ends with a sentence, at a pause (milliseconds), or when it gets long.
+_PAUSE, _MOST_WORDS = 1500, 60
+_SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
+_THEIR_FAULT = re.compile(r"server|internal|try again|timed? ?out|download|capacity", re.IGNORECASE)
 
 
 class RemoteTranscriber(HttpService, ABC):
     """The order of requests, which is common to all services; adapters give their content."""
 
-    name: str
+    _url: str  # unless the settings have another
+    _header: str  # of the key
     _jobs: str  # path
     _done: str  # the status of a finished job
 
@@ -38,8 +49,6 @@ class RemoteTranscriber(HttpService, ABC):
         self,
         settings: Settings,
         *,
-        url: str,
-        header: str,
         pauses: Sequence[float] = PAUSES,
         timeout: float = _TIMEOUT,
         poll: float = _POLL,
@@ -54,13 +63,13 @@ class RemoteTranscriber(HttpService, ABC):
         self.name = f"{service}/{self._model or 'default'}"
         self._poll, self._least_wait = poll, least_wait
         self._secret = settings.webhook_secret
-        webhooks = f"{settings.public_url.rstrip('/')}/api/v1/webhooks/transcription"
-        self._callback = f"{webhooks}/{service}" if self._secret else None
+        site = settings.public_url.rstrip("/")
+        self._callback = f"{site}/api/v1/webhooks/transcription/{service}" if self._secret else None
         super().__init__(
             f"{service} transcription",
-            settings.transcriber_url or url,
+            settings.transcriber_url or self._url,
             key,
-            headers={header: key},
+            headers={self._header: key},
             setting="COMMONPLACE_TRANSCRIBER",
             failure=_failure,
             pauses=pauses,
@@ -83,10 +92,12 @@ class RemoteTranscriber(HttpService, ABC):
             address = await self._upload(recording)
             await progress(_UPLOADED)
             body = self._job(address)
-            started = await self.ask(
-                "POST", self._jobs, SECONDS, lambda: {"json": body}, repeatable=False
+            job = self._text(
+                await self.ask(
+                    "POST", self._jobs, SECONDS, lambda: {"json": body}, repeatable=False
+                ),
+                "id",
             )
-            job = self._text(started, "id")
             await remote_job.remember(job)
         await progress(_STARTED)
         try:
@@ -145,6 +156,82 @@ class RemoteTranscriber(HttpService, ABC):
         return str(answer[name])
 
 
+class AssemblyAITranscriber(RemoteTranscriber):
+    _url, _header = "https://api.assemblyai.com", "Authorization"
+    _jobs, _done = "/v2/transcript", "completed"
+
+    async def _upload(self, recording: Path) -> str:
+        headers = {
+            "Content-Length": str((await anyio.Path(recording).stat()).st_size),
+            "Content-Type": "application/octet-stream",
+        }
+        answer = await self.ask(
+            "POST",
+            "/v2/upload",
+            SECONDS,
+            lambda: {"content": _chunks(recording), "headers": headers},
+        )
+        return self._text(answer, "upload_url")
+
+    def _job(self, address: str) -> Json:
+        body: Json = {"audio_url": address, "language_detection": True}
+        if self._model:
+            body["speech_models"] = [self._model]
+        if self._callback:
+            body |= {
+                "webhook_url": self._callback,
+                "webhook_auth_header_name": "X-Commonplace-Secret",
+                "webhook_auth_header_value": self._secret,
+            }
+        return body
+
+    def _transcript(self, answer: Json, seconds: float) -> Transcript:
+        length = float(answer.get("audio_duration") or seconds)
+        return transcript(_utterances(answer["words"] or []), length, answer.get("language_code"))
+
+    def _job_failure(self, answer: Json) -> CommonplaceError:
+        reason = str(answer.get("error"))
+        if _THEIR_FAULT.search(reason):
+            return RemoteJobLost(self.failure(f"failed ({reason})").message)
+        return IngestFailed(f"AssemblyAI could not transcribe the recording: {reason}")
+
+
+class GladiaTranscriber(RemoteTranscriber):
+    _url, _header = "https://api.gladia.io", "x-gladia-key"
+    _jobs, _done = "/v2/pre-recorded", "done"
+
+    async def _upload(self, recording: Path) -> str:
+        async with await anyio.open_file(recording, "rb") as file:
+            content = (f"recording{recording.suffix}", file.wrapped, "application/octet-stream")
+            answer = await self.ask(
+                "POST", "/v2/upload", SECONDS, lambda: {"files": {"audio": content}}
+            )
+        return self._text(answer, "audio_url")
+
+    def _job(self, address: str) -> Json:
+        body: Json = {"audio_url": address} | ({"model": self._model} if self._model else {})
+        if self._callback:
+            url = f"{self._callback}?secret={self._secret}"
+            body |= {"callback": True, "callback_config": {"url": url, "method": "POST"}}
+        return body
+
+    def _transcript(self, answer: Json, seconds: float) -> Transcript:
+        result = answer["result"]
+        found = result["transcription"]
+        length = float(result["metadata"].get("audio_duration") or seconds)
+        utterances = [
+            Utterance(float(one["start"]), float(one["end"]), one["text"].strip())
+            for one in found["utterances"]
+        ]
+        return transcript(utterances, length, next(iter(found.get("languages") or []), None))
+
+    def _job_failure(self, answer: Json) -> CommonplaceError:
+        code = answer.get("error_code") or 500
+        if 400 <= code < 500 and code not in (401, 403, 408, 429):
+            return IngestFailed(f"Gladia could not transcribe the recording (error {code}).")
+        return RemoteJobLost(self.failure(f"failed (error {code})").message)
+
+
 class RemoteJobLost(TranscriptionFailed):
     """The job failed, or the service does not know it: the next attempt starts a new one."""
 
@@ -158,3 +245,30 @@ def _failure(message: str, status: int | None) -> CommonplaceError:
 
 async def _forget(job: str | None) -> None:
     """Store no job id: nobody will resume the job."""
+
+
+async def _chunks(recording: Path) -> AsyncIterator[bytes]:
+    async with await anyio.open_file(recording, "rb") as file:
+        while chunk := await file.read(_CHUNK):
+            yield chunk
+
+
+def _utterances(words: list[Json]) -> Iterator[Utterance]:
+    run: list[Json] = []
+    for word in words:
+        if run and (
+            word["start"] - run[-1]["end"] > _PAUSE
+            or len(run) == _MOST_WORDS
+            or run[-1]["text"].endswith(_SENTENCE_END)
+        ):
+            yield _utterance(run)
+            run = []
+        run.append(word)
+    if run:
+        yield _utterance(run)
+
+
+def _utterance(words: list[Json]) -> Utterance:
+    return Utterance(
+        words[0]["start"] / 1000, words[-1]["end"] / 1000, " ".join(word["text"] for word in words)
+    )

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from anyio import Lock, to_thread
 
 from commonplace.adapters.model_download import WHISPER, download, find
-from commonplace.adapters.transcribe import duration
-from commonplace.adapters.transcribe.transcript import transcript
+from commonplace.adapters.transcribe import duration, transcript
 from commonplace.errors import ConfigurationError, DownloadFailed, TranscriptionFailed, extra
 from commonplace.malloc_trim import release_memory
 from commonplace.model import RemoteJob, Transcript, Utterance
