@@ -42,7 +42,7 @@ async def count(house: House) -> int:
         (NewEntity("Title", "text", due_date="tomorrow"), "not an ISO date"),
         (
             NewEntity("Title", "text", "task", project="project_zzzzzzzzzzzz"),
-            'use explore(types=["project"])',
+            "No project 'project_zzzzzzzzzzzz'.",
         ),
         (
             NewEntity("Title", "text", related_to=("episode_zzzzzzzzzzzz",)),

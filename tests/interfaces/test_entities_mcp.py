@@ -126,7 +126,7 @@ async def test_refusals_are_the_seeds_own_sentences(
         ({"metadata": {"order": 10**30}}, "a whole number of more than 64 bits; send it as text"),
         ({"conflict_threshold": 1.5}, "`conflict_threshold` must be at most 1"),
         ({"project": ""}, "`project` is empty; leave it out"),
-        ({"project": "project_zzzzzzzzzzzz"}, "There is no entity 'project_zzzzzzzzzzzz'"),
+        ({"project": "project_zzzzzzzzzzzz"}, "No project 'project_zzzzzzzzzzzz'."),
         ({"related_to": ["nothing"]}, "There is no entity 'nothing'"),
     ],
 )

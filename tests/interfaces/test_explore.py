@@ -188,7 +188,7 @@ async def test_what_cannot_be_asked_is_said_in_words(
         ({"project": there}, -32602, "is an episode, not a project"),
         ({"epic": there}, -32602, "Unknown field"),
         ({"mode": "related", "entity_id": "task_nowhere"}, -32603, "not found"),
-        ({"project": "project_nowhere"}, -32603, "not found"),
+        ({"project": "project_nowhere"}, -32602, "No project 'project_nowhere'."),
     ):
         found = await refused(owner, **arguments)
         assert found[0] == code and words in found[1], (arguments, found)

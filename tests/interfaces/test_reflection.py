@@ -186,7 +186,7 @@ async def test_scoped_tokens_see_what_they_queued_themselves(
         ({"content": " "}, "Content cannot be empty"),
         ({"source_title": ""}, "`source_title` must not be empty"),
         ({"review": True}, "persist=true"),
-        ({"project": "project_nowhere"}, "There is no entity"),
+        ({"project": "project_nowhere"}, "No project 'project_nowhere'."),
         ({"limit": 51}, "`limit` must be at most 50"),
         ({"content": "x" * 50_001}, "50,000"),
     ],

@@ -546,7 +546,7 @@ async def make_project(data_dir: Path) -> str:
 
 def test_tasks_by_the_command_line(data_dir: Path) -> None:
     project, run = anyio.run(make_project, data_dir), Commands(data_dir)
-    assert "no entity" in run.fails("task", "add", "Dig", "--project", "project_nowhere")
+    assert "No project" in run.fails("task", "add", "Dig", "--project", "project_nowhere")
     dig = run.json(
         "task",
         "add",

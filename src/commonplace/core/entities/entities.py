@@ -9,6 +9,7 @@ from typing import Any
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
+from commonplace.core.entities.projects import find_project
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.embedding import unpacked
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared
@@ -208,11 +209,16 @@ class Entities:
     ) -> ItemFilter:
         """Validate the filter's statuses and look up its project."""
         where = replace(where, statuses=parse_statuses(where.statuses)) if where.statuses else where
-        return (
-            where
-            if project is None
-            else replace(where, project_id=(await self.project(caller, project)).id)
-        )
+        if project is not None:
+            where = replace(where, project_id=await self.project_id(caller, project))
+        return where
+
+    async def find_project(self, caller: Caller, text: str) -> Item:
+        """Return a project by its id, title or repository_url."""
+        return await find_project(self._store, caller.scope, text)
+
+    async def project_id(self, caller: Caller, text: str | None) -> str | None:
+        return None if text is None else (await self.find_project(caller, text)).id
 
     async def described(self, caller: Caller, items: Sequence[Item]) -> list[Entity]:
         """Load project, epic and dependencies of items, in as few queries for many as for one."""
@@ -336,7 +342,7 @@ class Entities:
         """Resolve all references of a new entity. Raises Invalid before anything is written."""
         wanted: list[tuple[Kind, str]] = []
         if new.project:
-            wanted.append((Kind.BELONGS_TO, (await self.project(caller, new.project)).id))
+            wanted.append((Kind.BELONGS_TO, (await self.find_project(caller, new.project)).id))
         if new.epic:
             wanted.append(
                 (Kind.PART_OF, (await self._named(caller, "epic", new.epic, [EntityType.EPIC])).id)
@@ -353,14 +359,6 @@ class Entities:
         return [
             Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)
         ]
-
-    async def project(self, caller: Caller, reference: str) -> Item:
-        try:
-            return await self._named(caller, "project", reference, [EntityType.PROJECT])
-        except Invalid as error:
-            raise Invalid(
-                f'{error.message}; use explore(types=["project"]) to find projects', **error.data
-            ) from None
 
     async def _named(
         self, caller: Caller, name: str, reference: str, types: Sequence[str] = ()

@@ -20,7 +20,6 @@ from commonplace.model import (
     Intent,
     Item,
     ItemFilter,
-    ItemRef,
     Kind,
     Mode,
     Passage,
@@ -138,9 +137,12 @@ class Context:
 
     @verb(READ, "context", target=lambda goal: goal.goal[:200])
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
-        project_id = (
-            await self._entities.resolve_filter(caller, ItemFilter(), goal.project)
-        ).project_id
+        project = (
+            None
+            if goal.project is None
+            else await self._entities.find_project(caller, goal.project)
+        )
+        project_id = project.id if project else None
         (hits, degraded), work, recent = await asyncio.gather(
             self._found(caller, goal, project_id),
             self._work(caller, project_id),
@@ -164,11 +166,6 @@ class Context:
             *_recent_lines(recent, scores),
         ]
         weights = WEIGHTS[goal.intent]
-        project = (
-            await self._store.items.get(caller.scope, ItemRef(id=project_id))
-            if project_id
-            else None
-        )
         packed = pack(
             [replace(line, score=line.score * weights.get(line.section, 1.0)) for line in lines],
             limit=goal.limit,

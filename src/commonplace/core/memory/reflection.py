@@ -23,7 +23,6 @@ from commonplace.model import (
     CandidateState,
     EntityType,
     Item,
-    ItemFilter,
     ItemRef,
     Json,
     Proposal,
@@ -88,9 +87,7 @@ class Reflection:
             content=rules.content(notes.content),
             source_title=rules.title(notes.source_title),
         )
-        project_id = (
-            await self._entities.resolve_filter(caller, ItemFilter(), notes.project)
-        ).project_id
+        project_id = await self._entities.project_id(caller, notes.project)
         proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
         judged = [
             ReviewedCandidate(
@@ -217,9 +214,7 @@ class Reflection:
         )
         project_id = before.project_id
         if "project" in changes:
-            project_id = (
-                await self._entities.resolve_filter(caller, ItemFilter(), changes["project"])
-            ).project_id
+            project_id = await self._entities.project_id(caller, changes["project"])
         return replace(before, proposal=proposal, project_id=project_id)
 
     async def _persist(

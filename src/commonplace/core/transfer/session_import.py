@@ -15,7 +15,7 @@ from commonplace.core.transfer import agent_transcripts, git_history
 from commonplace.core.transfer.agent_transcripts import Session
 from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.errors import Invalid
-from commonplace.model import Caller, EntityType, ItemFilter, Outcome, digest
+from commonplace.model import Caller, EntityType, Outcome, digest
 from commonplace.model.progress import Advance
 from commonplace.store import Store
 
@@ -83,7 +83,7 @@ class Sessions:
         project: str | None,
         reflect: bool,
     ) -> dict[Outcome, int]:
-        project_id = (await self._entities.resolve_filter(caller, ItemFilter(), project)).project_id
+        project_id = await self._entities.project_id(caller, project)
         outcomes = dict.fromkeys(Outcome, 0)
         for done, session in enumerate(sessions, 1):
             if session is not None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
+from commonplace.core.entities.projects import find_project
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
 from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
@@ -30,7 +31,7 @@ _PLACES: dict[str, str] = {Kind.BELONGS_TO: "project", Kind.PART_OF: "epic"}
 
 @dataclass(frozen=True, slots=True)
 class GraphQuery:
-    """Filters of an exploration. `project`: an id in any form."""
+    """Filters of an exploration. `project`: its id, title or repository."""
 
     types: tuple[str, ...] = ()
     project: str | None = None
@@ -206,8 +207,7 @@ class Graph:
         )
         if wanted.project is None:
             return where
-        project = await self._store.items.get(scope, ItemRef.parse(wanted.project))
-        _require_type(project, EntityType.PROJECT)
+        project = await find_project(self._store, scope, wanted.project)
         return replace(where, project_id=project.id)
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from statistics import median
 
+from commonplace.core.entities.projects import find_project
 from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.search import Search
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.priorities import Ranked, Ranking, rank, worth
-from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
-from commonplace.model.workflow import CLOSED, ENDED, TASK, with_article
+from commonplace.model.workflow import CLOSED, ENDED, TASK
 from commonplace.store import Store
 
 # similarity, on the calibrated scale, from which a task counts as a precedent
@@ -162,19 +162,11 @@ class Planning:
     ) -> tuple[Ranking, list[Ticket], int | None]:
         """Load open work. Tasks of other projects count, since work may depend on them. Beyond a
         thousand, only the most important are loaded, and the total is returned."""
-        project_id: str | None = None
-        if project is not None:
-            item = await self._store.items.get(caller.scope, ItemRef.parse(project))
-            if item.entity_type != EntityType.PROJECT:
-                raise Invalid(
-                    f"{item.title!r} ({item.entity_id}) is {with_article(item.entity_type)}, not "
-                    "a project."
-                )
-            project_id = item.id
+        wanted = None if project is None else await find_project(self._store, caller.scope, project)
         tickets, waits, total = await self._store.relations.tickets(
             caller.scope,
             ItemFilter(not_statuses=ENDED),
-            project_id=project_id,
+            project_id=wanted.id if wanted else None,
             assignee=assignee,
             worth=worth(today),
         )

@@ -184,7 +184,7 @@ class Tasks:
             change.fields.update(enter_state(item, status))
         relation = partial(Relation, item.library_id, item.id)
         if "project" in wish:  # the store replaces the current one, and the epic below
-            project = await self._entities.project(caller, wish["project"])
+            project = await self._entities.find_project(caller, wish["project"])
             change.relations.append(relation(Kind.BELONGS_TO, project.id))
         if "epic" in wish:
             left[:] = await self._epics.of(item)
