@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters import circuit_breaker
+from commonplace.adapters import redis_backend
 from commonplace.adapters.rate_limits import make_limits
 from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
@@ -26,7 +26,7 @@ async def make(
 ) -> AsyncIterator[Make]:
     """Makes instances as several servers with the same settings would."""
     monkeypatch.setattr(
-        circuit_breaker, "ANSWER_SECONDS", 30.0
+        redis_backend, "ANSWER_SECONDS", 30.0
     )  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:
@@ -161,9 +161,9 @@ async def test_after_the_pause_one_call_tries_again(
     async with bad_redis() as (limits, came):
         await limits.hit(key, 100, 60)
         before = len(came)
-        monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 1000.0)
+        monkeypatch.setattr(redis_backend, "PAUSE_SECONDS", 1000.0)
         monkeypatch.setattr(
-            circuit_breaker.time, "monotonic", lambda now=circuit_breaker.time.monotonic: now() + 31
+            redis_backend.time, "monotonic", lambda now=redis_backend.time.monotonic: now() + 31
         )
         windows = await asyncio.gather(*(limits.hit(key, 100, 60) for _ in range(50)))
         assert all(window.allowed for window in windows)
@@ -173,7 +173,7 @@ async def test_after_the_pause_one_call_tries_again(
 async def test_a_stopped_redis_is_missed_and_found_again(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(circuit_breaker, "PAUSE_SECONDS", 0.3)
+    monkeypatch.setattr(redis_backend, "PAUSE_SECONDS", 0.3)
     with running_redis() as (url, process):
         one, other = (
             make_limits(Settings(data_dir=Path("unused"), redis_url=url)) for _ in range(2)

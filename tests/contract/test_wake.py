@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.adapters import circuit_breaker
+from commonplace.adapters import redis_backend
 from commonplace.adapters.wakeup import make_wake
 from commonplace.ports import Wake
 from commonplace.settings import Settings
@@ -22,7 +22,7 @@ async def make(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Callable[[], Wake]]:
     monkeypatch.setattr(
-        circuit_breaker, "ANSWER_SECONDS", 30.0
+        redis_backend, "ANSWER_SECONDS", 30.0
     )  # a busy machine is not a Redis that hangs
     url = request.getfixturevalue("redis_url") if request.param == "redis" else ""
     async with AsyncExitStack() as stack:

@@ -19,7 +19,7 @@ from tests.recordings import record, tone
 from tests.webserver import page, web_server
 
 SCANNED = Path(__file__).parents[1] / "samples" / "scanned.pdf"
-LAZY = ("postgres", "redis_limits", "redis_wakeup", "circuit_breaker")
+LAZY = ("postgres", "redis_backend")
 
 
 def install_line(extra: str) -> str:

@@ -45,6 +45,6 @@ def make_limits(settings: Settings) -> Limits:
     if not settings.redis_url:
         return MemoryLimits()
     with extra("redis", "COMMONPLACE_REDIS_URL"):
-        from commonplace.adapters.redis_limits import RedisLimits  # slow to import
+        from commonplace.adapters.redis_backend import RedisLimits  # slow to import
 
     return RedisLimits(settings.redis_url, MemoryLimits())

@@ -30,6 +30,6 @@ def make_wake(settings: Settings) -> Wake:
     if not settings.redis_url:
         return LocalWake()
     with extra("redis", "COMMONPLACE_REDIS_URL"):
-        from commonplace.adapters.redis_wakeup import RedisWake  # slow to import
+        from commonplace.adapters.redis_backend import RedisWake  # slow to import
 
     return RedisWake(settings.redis_url, LocalWake())
