@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from commonplace.adapters.blobs import make_blobs
@@ -25,16 +25,12 @@ from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged
 from commonplace.model import Caller
 from commonplace.model.progress import Advance
-from commonplace.ports import Captions, Soundtracks, Transcriber
+from commonplace.ports import Captions, Closable, Soundtracks, Transcriber
 from commonplace.settings import Settings
 from commonplace.store import Store, load_beside, make_store
 
 if TYPE_CHECKING:
     from commonplace.interfaces.http.app import HttpApp
-
-
-class Closable(Protocol):
-    async def close(self) -> None: ...
 
 
 T = TypeVar("T", bound=Closable)

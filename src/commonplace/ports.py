@@ -48,7 +48,8 @@ class Matches(NamedTuple):
 class Closable(Protocol):
     """An adapter that may hold connections, processes or models until it is closed."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Release them. Nothing is called afterwards."""
 
 
 class Embedder(Closable, Protocol):
@@ -64,7 +65,8 @@ class Embedder(Closable, Protocol):
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         """Embed the passages of each document; contextual models see a document's together."""
 
-    async def query(self, text: str) -> Vector: ...
+    async def query(self, text: str) -> Vector:
+        """Embed a search query."""
 
 
 class ModelDownload(Protocol):
@@ -103,7 +105,8 @@ class Wake(Closable, Protocol):
     async def signal(self) -> bool:
         """Wake the workers. Returns whether the signal could be sent to all of them."""
 
-    async def wait(self, seconds: float) -> None: ...
+    async def wait(self, seconds: float) -> None:
+        """Sleep until a signal comes, or for so long."""
 
 
 class Fetcher(Closable, Protocol):
@@ -190,7 +193,8 @@ class Transcriber(Closable, Protocol):
 class Blobs(Closable, Protocol):
     """Original files, by key."""
 
-    async def put(self, key: str, file: Path) -> None: ...
+    async def put(self, key: str, file: Path) -> None:
+        """Store a copy of the file, whole or not at all."""
 
     def file(self, key: str) -> AbstractAsyncContextManager[Path]:
         """Provide the bytes as a readable file for as long as the context lasts.
@@ -211,7 +215,8 @@ class Blobs(Closable, Protocol):
 class Transformer(Closable, Protocol):
     """Derive summary, key points, tags and a category from an item's text."""
 
-    async def transform(self, title: str, sections: Sequence[str]) -> Transformed: ...
+    async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
+        """Raises TransformFailed when a service gives no usable answer."""
 
 
 class Reflector(Closable, Protocol):

@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from ipaddress import ip_network
 from math import inf
@@ -13,20 +13,17 @@ from typing import Any, get_type_hints
 from commonplace.errors import ConfigurationError
 
 PREFIX = "COMMONPLACE_"
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def setting(default: Any, help: str, *, secret: bool = False) -> Any:
     return field(default=default, metadata={"help": help, "secret": secret})
 
 
-def _default_data_dir() -> Path:
-    return Path.home() / ".local" / "share" / "commonplace"
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     data_dir: Path = field(
-        default_factory=_default_data_dir,
+        default_factory=lambda: Path.home() / ".local" / "share" / "commonplace",
         metadata={"help": "Folder for the database, models and uploaded files.", "secret": False},
     )
     host: str = setting("127.0.0.1", "Address that `serve` listens on.")
@@ -160,14 +157,14 @@ class Settings:
     @classmethod
     def from_env(cls, env: Mapping[str, str], **overrides: Any) -> "Settings":
         """Read COMMONPLACE_* and reject unknown names and values of the wrong type."""
-        types = get_type_hints(cls)
-        values: dict[str, Any] = {}
-        for f in fields(cls):
-            raw = env.get(PREFIX + f.name.upper())
-            if raw is not None and raw != "":
-                values[f.name] = _parse(PREFIX + f.name.upper(), types[f.name], raw)
+        types = {PREFIX + name.upper(): (name, kind) for name, kind in get_type_hints(cls).items()}
+        values = {
+            name: _parse(variable, kind, env[variable])
+            for variable, (name, kind) in types.items()
+            if env.get(variable)
+        }
         values |= {k: v for k, v in overrides.items() if v is not None}
-        known = {PREFIX + f.name.upper() for f in fields(cls)} | {PREFIX + "TOKEN"}
+        known = types.keys() | {PREFIX + "TOKEN"}
         unknown = sorted(k for k in env if k.startswith(PREFIX) and k not in known)
         if unknown:
             alike = get_close_matches(unknown[0], known, 1)
@@ -217,7 +214,9 @@ def _begins(url: str, *schemes: str) -> bool:
 
 def _parse(name: str, kind: type, raw: str) -> Any:
     if kind is bool:
-        return _parse_bool(name, raw)
+        if raw.lower() not in _BOOLEANS:
+            raise ConfigurationError(f"{name} must be true or false, not {raw!r}.")
+        return _BOOLEANS[raw.lower()]
     if kind not in (int, float):
         return Path(raw).expanduser() if kind is Path else raw
     try:
@@ -228,10 +227,3 @@ def _parse(name: str, kind: type, raw: str) -> Any:
         wanted = "a whole number" if kind is int else "a number"
         raise ConfigurationError(f"{name} must be {wanted} of 0 or more, not {raw!r}.")
     return value
-
-
-def _parse_bool(name: str, raw: str) -> bool:
-    known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-    if raw.lower() not in known:
-        raise ConfigurationError(f"{name} must be true or false, not {raw!r}.")
-    return known[raw.lower()]
