@@ -10,8 +10,8 @@ from commonplace.model import Json
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def micros(at: datetime | None) -> int | None:
-    return None if at is None else (at - _EPOCH) // timedelta(microseconds=1)
+def micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def from_optional_micros(value: int | None) -> datetime | None:

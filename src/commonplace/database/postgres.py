@@ -6,16 +6,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import Connection, errors, sql
+from psycopg.abc import AdaptContext
 from psycopg.adapt import Dumper
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from commonplace.database.columns import micros
 from commonplace.database.migrations import migrate
 from commonplace.database.transaction import Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
@@ -28,6 +31,7 @@ CONNECT_SECONDS = 10
 FEW = 4  # rows that are faster to send one by one than to copy
 # Rows copied into a table before it is analyzed, and the factor until the next time.
 ANALYZE_FROM, ANALYZE_FACTOR = 500, 4
+INT8 = psycopg.adapters.types["int8"].oid
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
 # Types of columns for COPY, where they are not text.
@@ -68,7 +72,19 @@ class _WireVectorDumper(Dumper):
         return bytes(obj)
 
 
+class _TimeDumper(Dumper):
+    format = psycopg.pq.Format.BINARY
+
+    def __init__(self, cls: type, context: AdaptContext | None = None) -> None:
+        super().__init__(cls, context)
+        self.oid = INT8  # not of the class, which would then be used for numbers too
+
+    def dump(self, obj: Any) -> bytes:
+        return micros(obj).to_bytes(8, "big", signed=True)
+
+
 psycopg.adapters.register_dumper(WireVector, _WireVectorDumper)
+psycopg.adapters.register_dumper(datetime, _TimeDumper)
 
 
 class PostgresTx:

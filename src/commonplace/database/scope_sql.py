@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from commonplace.database.columns import as_json, micros
+from commonplace.database.columns import as_json
 from commonplace.model import ItemFilter, Scope
 
 
@@ -54,8 +54,8 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
             int(where.notes or 0),
         ),
         "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
-        "i.created_at >= :w_since": (where.since is not None, micros(where.since)),
-        "i.created_at <= :w_until": (where.until is not None, micros(where.until)),
+        "i.created_at >= :w_since": (where.since is not None, where.since),
+        "i.created_at <= :w_until": (where.until is not None, where.until),
         list_contains("i.tags", "w_tag"): (where.tag is not None, list_element(where.tag)),
         list_contains("i.languages", "w_language"): (
             where.language is not None,

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import apsw
 import orjson
 
+from commonplace.database.columns import micros
 from commonplace.database.group_commit import GroupCommit
 from commonplace.database.migrations import migrate
 from commonplace.database.transaction import Values
@@ -66,6 +67,7 @@ class SqliteConnection(apsw.Connection):
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), statementcachesize=STATEMENTS)
+        self.convert_binding = _encode_time
         self._names: dict[str, tuple[str, ...]] = {}
 
     def names(self, sql: str, cursor: apsw.Cursor) -> tuple[str, ...]:
@@ -237,6 +239,10 @@ class SqliteDatabase:
         if not marker.exists():
             marker.write_text(_MARKER_TEXT)
             marker.chmod(0o600)
+
+
+def _encode_time(_cursor: apsw.Cursor, _number: int, value: Any) -> Any:
+    return micros(value)
 
 
 def _lowered(*texts: Any) -> Any:

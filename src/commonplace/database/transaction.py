@@ -1,14 +1,16 @@
 """The layer below the store: units of work in threads, SQL as text with :named values.
 
 Both engines run synchronous functions in threads, one hop per unit of work, and run the same
-statements. A list as a value is an SQL list: `id IN :ids`.
+statements. As values, a list is an SQL list (`id IN :ids`), and a time becomes microseconds.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, wraps
+from types import MethodType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Row = Mapping[str, Any]
 Values = Mapping[str, Any]
@@ -83,3 +85,48 @@ class Database(Protocol):
 def percent_style(sql: str) -> str:
     """`:name` as psycopg wants it. `::type` casts stay."""
     return re.sub(r"(?<!:):([a-z_][a-z0-9_]*)", r"%(\1)s", sql.replace("%", "%%"))
+
+
+# -- methods that run as one transaction: written with `tx`, called without it and awaited
+
+
+class Table:
+    """A part of the store. Its methods marked `reads` or `writes` run in the database."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+
+S = TypeVar("S", bound=Table)
+Work = Callable[Concatenate[S, Tx, P], T]
+Call = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
+
+
+def reads(work: Work[S, P, T]) -> Call[S, P, T]:
+    """Run the method on a snapshot of the database."""
+
+    @wraps(work)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._db.read(MethodType(work, self), *args, inline=False, **kwargs)
+
+    return call
+
+
+def reads_inline(work: Work[S, P, T]) -> Call[S, P, T]:
+    """Run the method on a snapshot, on SQLite without a thread hop: a few rows by their keys."""
+
+    @wraps(work)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._db.read(MethodType(work, self), *args, inline=True, **kwargs)
+
+    return call
+
+
+def writes(work: Work[S, P, T]) -> Call[S, P, T]:
+    """Run the method in a transaction that is committed. It may be run again after a deadlock."""
+
+    @wraps(work)
+    async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._db.write(MethodType(work, self), *args, **kwargs)
+
+    return call

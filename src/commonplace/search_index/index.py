@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from commonplace.database.columns import as_json
-from commonplace.database.transaction import Database, Tx
-from commonplace.database.unit_of_work import Table
+from commonplace.database.transaction import Database, Table, Tx
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters

@@ -4,9 +4,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from typing import Any
 
-from commonplace.database.columns import from_micros, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
+from commonplace.database.columns import from_micros
+from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, WebSession, now
 from commonplace.store import rows
@@ -15,13 +14,12 @@ from commonplace.store import rows
 class Accounts(Table):
     @reads
     def person(self, tx: Tx, person_id: str) -> Person | None:
-        row = tx.one("SELECT * FROM people WHERE id = :id", id=person_id)
-        return rows.value(Person, row) if row else None
+        return rows.first(tx, Person, "SELECT * FROM people WHERE id = :id", id=person_id)
 
     @reads
     def find_by_email(self, tx: Tx, email: str) -> Person | None:
-        row = tx.one("SELECT * FROM people WHERE lower(email) = lower(:email)", email=email)
-        return rows.value(Person, row) if row else None
+        same = "SELECT * FROM people WHERE lower(email) = lower(:email)"
+        return rows.first(tx, Person, same, email=email)
 
     @writes
     def rename(self, tx: Tx, person_id: str, name: str, email: str) -> None:
@@ -60,8 +58,10 @@ class Accounts(Table):
 
     @reads
     def password_hash(self, tx: Tx, person_id: str) -> str | None:
-        row = tx.one("SELECT hash FROM passwords WHERE person_id = :id", id=person_id)
-        return row["hash"] if row else None
+        hash: str | None = tx.scalar(
+            "SELECT hash FROM passwords WHERE person_id = :id", id=person_id
+        )
+        return hash
 
     @writes
     def set_password(
@@ -106,7 +106,7 @@ class Accounts(Table):
             "UPDATE passkeys SET uses = :uses, used_at = :at WHERE id = :id",
             id=passkey_id,
             uses=uses,
-            at=micros(now()),
+            at=now(),
         )
 
     @writes
@@ -124,7 +124,7 @@ class Accounts(Table):
 
     @writes
     def open_session(self, tx: Tx, session: WebSession) -> None:
-        tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=micros(now()))
+        tx.run("DELETE FROM web_sessions WHERE expires_at < :now", now=now())
         rows.insert(tx, "web_sessions", session)
 
     @reads_inline
@@ -135,19 +135,20 @@ class Accounts(Table):
 
     @reads
     def sessions(self, tx: Tx, person_id: str) -> list[WebSession]:
-        found = tx.all(
+        return rows.every(
+            tx,
+            WebSession,
             """SELECT * FROM web_sessions WHERE person_id = :id AND expires_at > :now
                ORDER BY created_at""",
             id=person_id,
-            now=micros(now()),
+            now=now(),
         )
-        return [rows.value(WebSession, row) for row in found]
 
     @writes
     def extend_session(self, tx: Tx, digest: str, expires_at: datetime) -> None:
         tx.run(
             "UPDATE web_sessions SET expires_at = :at WHERE digest = :digest",
-            at=micros(expires_at),
+            at=expires_at,
             digest=digest,
         )
 
@@ -183,14 +184,14 @@ class Accounts(Table):
         self, tx: Tx, digest: str, purpose: str, person_id: str | None, expires_at: datetime
     ) -> None:
         """Store a secret that is valid for one use. Deletes expired ones."""
-        tx.run("DELETE FROM once_only WHERE expires_at < :now", now=micros(now()))
+        tx.run("DELETE FROM once_only WHERE expires_at < :now", now=now())
         tx.run(
             """INSERT INTO once_only (digest, purpose, person_id, expires_at)
                VALUES (:digest, :purpose, :person_id, :at)""",
             digest=digest,
             purpose=purpose,
             person_id=person_id,
-            at=micros(expires_at),
+            at=expires_at,
         )
 
     @reads
@@ -223,7 +224,7 @@ def _check(tx: Tx, digest: str, purpose: str) -> tuple[bool, str | None]:
            WHERE digest = :digest AND purpose = :purpose AND expires_at > :now""",
         digest=digest,
         purpose=purpose,
-        now=micros(now()),
+        now=now(),
     )
     return row is not None, row["person_id"] if row else None
 
@@ -260,7 +261,7 @@ def put_password(tx: Tx, person_id: str, hash: str) -> None:
            DO UPDATE SET hash = excluded.hash, changed_at = excluded.changed_at""",
         id=person_id,
         hash=hash,
-        at=micros(now()),
+        at=now(),
     )
 
 
@@ -281,12 +282,12 @@ def _session(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]]
     if row is None:
         return None
     person = Person(row["person_id"], row["name"], row["email"], from_micros(row["joined_at"]))
-    found = tx.all(
+    libraries = rows.every(
+        tx,
+        Membership,
         """SELECT m.library_id, l.name, m.role FROM members AS m
-           JOIN libraries AS l ON l.id = m.library_id
-           WHERE m.person_id = :person_id ORDER BY l.name, l.id""",
+           JOIN libraries AS l ON l.id = m.library_id WHERE m.person_id = :person_id
+           ORDER BY m.library_id <> m.person_id, l.name, l.id""",
         person_id=person.id,
     )
-    libraries = [rows.value(Membership, each) for each in found]
-    libraries.sort(key=lambda library: library.library_id != person.id)
     return rows.value(WebSession, row), person, libraries

@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads
-from commonplace.errors import Conflict, NotFound
+from commonplace.database.transaction import Table, Tx, reads
+from commonplace.errors import Conflict
 from commonplace.model import Capture, Scope
 from commonplace.store import rows
 
@@ -25,19 +24,22 @@ class Captures(Table):
 
     @reads
     def by_key(self, tx: Tx, library_id: str, owner: str, idempotency_key: str) -> Capture | None:
-        row = tx.one(
+        return rows.first(
+            tx,
+            Capture,
             """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND idempotency_key = :idempotency_key""",
             library_id=library_id,
             owner=owner,
             idempotency_key=idempotency_key,
         )
-        return rows.value(Capture, row) if row else None
 
     @reads
     def by_prefix(self, tx: Tx, library_id: str, owner: str, prefix: str) -> list[Capture]:
         """Return captures whose idempotency key starts with `prefix`, oldest first."""
-        found = tx.all(
+        return rows.every(
+            tx,
+            Capture,
             """SELECT * FROM captures WHERE library_id = :library_id AND owner = :owner
                AND substr(idempotency_key, 1, :length) = :prefix ORDER BY created_at, id""",
             library_id=library_id,
@@ -45,20 +47,18 @@ class Captures(Table):
             prefix=prefix,
             length=len(prefix),
         )
-        return [rows.value(Capture, row) for row in found]
 
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Capture:
         condition, values = scope_sql.visible(scope)
-        row = tx.one(
+        return rows.require(
+            tx,
+            Capture,
             f"""SELECT c.* FROM {_VISIBLE.format(condition=condition)}
                 AND c.item_id = :item_id ORDER BY c.created_at LIMIT 1""",
             item_id=item_id,
             **values,
         )
-        if row is None:
-            raise NotFound("Capture not found")
-        return rows.value(Capture, row)
 
     @reads
     def list_page(
@@ -67,15 +67,16 @@ class Captures(Table):
         """Return captures of items in scope, newest first, and their total."""
         condition, values = scope_sql.visible(scope)
         visible = _VISIBLE.format(condition=condition)
-        found = tx.all(
+        page = rows.every(
+            tx,
+            Capture,
             f"""SELECT c.* FROM {visible}
                 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
         )
-        total = tx.scalar(f"SELECT count(*) FROM {visible}", **values)
-        return [rows.value(Capture, row) for row in found], total
+        return page, tx.scalar(f"SELECT count(*) FROM {visible}", **values)
 
 
 def insert_capture(tx: Tx, new: Capture) -> None:
@@ -92,14 +93,14 @@ def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> N
     """
     key = {"library_id": library_id, "item_id": item_id}
     of_item = f"library_id = :library_id AND item_id = :item_id AND {_OF_TOKENS_WITHOUT_ACCESS}"
-    for row in tx.all(f"SELECT * FROM captures WHERE {of_item}", **key):
+    for capture in rows.every(tx, Capture, f"SELECT * FROM captures WHERE {of_item}", **key):
         # No capture is ever changed, and one without a key says the same.
         tx.run(
             "DELETE FROM captures WHERE library_id = :library_id AND id = :id",
             library_id=library_id,
-            id=row["id"],
+            id=capture.id,
         )
-        insert_capture(tx, replace(rows.value(Capture, row), idempotency_key=None))
+        insert_capture(tx, replace(capture, idempotency_key=None))
     tx.run(
         f"""DELETE FROM candidates WHERE library_id = :library_id
             AND (source_id = :item_id OR item_id = :item_id) AND {_OF_TOKENS_WITHOUT_ACCESS}""",

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from commonplace.database.columns import as_json, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
+from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 from commonplace.store import rows
@@ -47,9 +45,9 @@ class Contents(Table):
                OR claimed_until < :now OR claimed_until > :ahead)""",
             id=content_id,
             job_id=job_id,
-            until=micros(until),
-            now=micros(now()),
-            ahead=micros(now() + AHEAD),
+            until=until,
+            now=now(),
+            ahead=now() + AHEAD,
         )
         if claimed:
             tx.run(
@@ -80,8 +78,8 @@ class Contents(Table):
             id=content_id,
             text=text,
             hash=digest(text),
-            segments=as_json(segments),
-            about=as_json(about),
+            segments=rows.column(segments),
+            about=rows.column(about),
         )
         _wake_waiting(tx, content_id)
 
@@ -114,7 +112,7 @@ class Contents(Table):
                 leased_until = NULL, updated_at = :at
                 WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
             error=error,
-            at=micros(now()),
+            at=now(),
             content_id=content_id,
         )
 
@@ -250,7 +248,7 @@ def _wake_waiting(tx: Tx, content_id: str) -> None:
     tx.run(
         f"""UPDATE jobs SET run_after = :at
             WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}""",
-        at=micros(now()),
+        at=now(),
         content_id=content_id,
     )
 

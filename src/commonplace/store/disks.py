@@ -8,9 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import as_json, from_micros, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import reads, writes
+from commonplace.database.columns import as_json, from_micros
+from commonplace.database.transaction import Tx, reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     NO_DISK,
@@ -202,7 +201,7 @@ class Disks(IndexedTable):
             owner_id=current.library_id,
             item_id=current.item_id,
             person_id=person_id,
-            at=micros(now()),
+            at=now(),
         )
         return _with_saved_at(tx, current, saver)
 
@@ -299,7 +298,7 @@ def _put(
             VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0,
                     :summary) {otherwise}""",
         audience=audience,
-        at=micros(now()),
+        at=now(),
         summary=summary,
         **key,
     )
@@ -329,7 +328,7 @@ def _set_visibility(tx: Tx, item: Item, visibility: str) -> None:
         """UPDATE items SET visibility = :visibility, updated_at = :at
            WHERE library_id = :library_id AND id = :item_id AND visibility <> :visibility""",
         visibility=visibility,
-        at=micros(now()),
+        at=now(),
         library_id=item.library_id,
         item_id=item.id,
     )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros
 from commonplace.database.transaction import Tx
 from commonplace.model import Content, Entry, Item, Scope
 from commonplace.store import rows
@@ -132,7 +131,7 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
         title=item.title,
         entity_type=item.entity_type,
         dated=int(entry.dated),
-        at=micros(item.created_at),
+        at=item.created_at,
         **within,
     )
     paths = (None, item.metadata.get("path"))

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from commonplace.database.columns import as_json, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, writes
+from commonplace.database.transaction import Table, Tx, reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
 from commonplace.store import rows
@@ -18,18 +16,20 @@ class Feeds(Table):
     @writes
     def create(self, tx: Tx, feed: Subscription) -> Subscription:
         """Subscribe, or return the subscriber's subscription to this address and folder."""
-        for row in tx.all(_OF_LIBRARY, library_id=feed.library_id):
-            if all(row[name] == getattr(feed, name) for name in ("url", "token_id", "folder_id")):
-                return rows.value(Subscription, row)
+        for known in rows.every(tx, Subscription, _OF_LIBRARY, library_id=feed.library_id):
+            if (known.url, known.token_id, known.folder_id) == (
+                feed.url,
+                feed.token_id,
+                feed.folder_id,
+            ):
+                return known
         rows.insert(tx, "feeds", feed)
         return feed
 
     @reads
     def list_feeds(self, tx: Tx, library_id: str, token_id: str | None) -> list[Subscription]:
         """Return the library's subscriptions, or those of one token."""
-        found = (
-            rows.value(Subscription, row) for row in tx.all(_OF_LIBRARY, library_id=library_id)
-        )
+        found = rows.every(tx, Subscription, _OF_LIBRARY, library_id=library_id)
         return [feed for feed in found if token_id in (None, feed.token_id)]
 
     @writes
@@ -44,23 +44,22 @@ class Feeds(Table):
     async def lease(self, seconds: int) -> Subscription | None:
         """Return a feed that is due, and that no other worker gets for `seconds`."""
         # Looked for without a write lock: idle workers must not block writers.
-        if await self._db.read(lambda tx: tx.one(_DUE, now=micros(now()))) is None:
+        if await self._db.read(lambda tx: tx.one(_DUE, now=now())) is None:
             return None
         return await self._lease(seconds)
 
     @writes
     def _lease(self, tx: Tx, seconds: int) -> Subscription | None:
         lock, at = " FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else "", now()
-        row = tx.one(_DUE + lock, now=micros(at))
-        if row is None:
-            return None
-        tx.run(
-            "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
-            until=micros(at + timedelta(seconds=seconds)),
-            library_id=row["library_id"],
-            id=row["id"],
-        )
-        return rows.value(Subscription, row)
+        feed = rows.first(tx, Subscription, _DUE + lock, now=at)
+        if feed:
+            tx.run(
+                "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
+                until=at + timedelta(seconds=seconds),
+                library_id=feed.library_id,
+                id=feed.id,
+            )
+        return feed
 
     @reads
     def handled_entries(self, tx: Tx, feed: Subscription, tries: int) -> set[str]:
@@ -105,9 +104,9 @@ class Feeds(Table):
                WHERE library_id = :library_id AND id = :id""",
             title=title,
             error=error,
-            at=micros(now()),
-            validators=as_json(validators),
-            poll_at=micros(poll_at),
+            at=now(),
+            validators=rows.column(validators),
+            poll_at=poll_at,
             library_id=feed.library_id,
             id=feed.id,
         )

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import reads, writes
+from commonplace.database.transaction import Tx, reads, writes
 from commonplace.errors import NameTaken, NotFound
 from commonplace.model import Folder, FolderImpact, Scope, now
 from commonplace.search_index.index import IndexedTable
@@ -41,7 +39,7 @@ class Folders(IndexedTable):
             id=folder.id,
             name=folder.name,
             name_key=folder.name.casefold(),
-            at=micros(folder.created_at),
+            at=folder.created_at,
         )
 
     @reads
@@ -101,7 +99,7 @@ class Folders(IndexedTable):
             delete_items(tx, self._index, scope.library_id, alone)
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
-        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=micros(now()), **key)
+        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in sorted(held):
             self._index.refile(tx, scope.library_id, item_id)
@@ -112,7 +110,7 @@ def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
     values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.folders is not None:
         sql, values["scope_folders"] = f"{sql} AND d.id IN :scope_folders", sorted(scope.folders)
-    return [rows.value(Folder, row) for row in tx.all(f"{sql} ORDER BY d.name_key", **values)]
+    return rows.every(tx, Folder, f"{sql} ORDER BY d.name_key", **values)
 
 
 def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:

@@ -33,7 +33,6 @@ CHAIN = 2_000  # items that one may depend on
 LEVELS = 50  # of what these depend on
 SHORTLIST = 500  # open tasks compared if there are very many: 500 begun, and 500 that are not
 
-NO_ITEM = "Item not found"
 _COLUMNS = ", ".join(f"i.{column}" for column in rows.ITEM_COLUMNS)
 _ENDS = (("from_id", "to_id", "outgoing"), ("to_id", "from_id", "incoming"))
 
@@ -416,19 +415,18 @@ def find_cycle(
 def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
     """Return the dependencies among the items, in scope."""
     condition, values = scope_sql.visible(scope)
-    return [
-        rows.value(Relation, row)
-        for row in tx.all(
-            # An expression: else SQLite looks for each of them with each of them.
-            f"""SELECT r.* FROM relations AS r
+    return rows.every(
+        tx,
+        Relation,
+        # An expression: else SQLite looks for each of them with each of them.
+        f"""SELECT r.* FROM relations AS r
                 JOIN items AS i ON i.id = r.to_id AND {condition}
                 WHERE r.library_id = :library_id AND r.from_id IN :ids
                 AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
                 ORDER BY i.created_at, r.from_id, r.to_id""",
-            ids=list(ids),
-            **values,
-        )
-    ]
+        ids=list(ids),
+        **values,
+    )
 
 
 def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
@@ -450,5 +448,5 @@ def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
         name=name,
     )
     if row is None:
-        raise NotFound(NO_ITEM)
-    return ItemRef(id=row["item_id"], entity_type=ref.entity_type)
+        raise NotFound(ref.missing)
+    return ItemRef(id=row["item_id"], entity_type=ref.entity_type, text=ref.text)

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, writes
+from commonplace.database.transaction import Table, Tx, writes
 from commonplace.model import now
 from commonplace.store import rows
 
@@ -34,17 +32,19 @@ class IdempotencyKeys(Table):
             f"""DELETE FROM idempotency_keys WHERE library_id = :library_id
                 AND (created_at < :expired
                      OR ({_KEY} AND status IS NULL AND created_at < :abandoned))""",
-            expired=micros(at - KEPT),
-            abandoned=micros(at - RUNNING),
+            expired=at - KEPT,
+            abandoned=at - RUNNING,
             **call,
         )
         new = StoredAnswer(request_digest)
         # Again if the other call has released the key between the two statements.
         while not rows.insert(
-            tx, "idempotency_keys", new, "ON CONFLICT DO NOTHING", created_at=micros(at), **call
+            tx, "idempotency_keys", new, "ON CONFLICT DO NOTHING", created_at=at, **call
         ):
-            if row := tx.one(f"SELECT * FROM idempotency_keys WHERE {_KEY}", **call):
-                return rows.value(StoredAnswer, row)
+            if first := rows.first(
+                tx, StoredAnswer, f"SELECT * FROM idempotency_keys WHERE {_KEY}", **call
+            ):
+                return first
         return None
 
     @writes

@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import reads, reads_inline
+from commonplace.database.transaction import Tx, reads, reads_inline
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Content,
@@ -48,7 +47,7 @@ class ItemQueries(IndexedTable):
     def get_with_sections(self, tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
         row = _by_ref(tx, *scope_sql.visible(scope), ref, select=_WITH_TEXT)
         if row is None:
-            raise NotFound(NO_ITEM)
+            raise NotFound(ref.missing)
         key = {"library_id": row["library_id"], "item_id": row["id"]}
         sections = tx.all(
             """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id
@@ -142,7 +141,7 @@ def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """Return the item with this id, public id or entity id. NotFound: deleted or out of scope."""
     row = _by_ref(tx, *scope_sql.visible(scope), ref, lock=lock)
     if row is None:
-        raise NotFound(NO_ITEM)
+        raise NotFound(ref.missing)
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
 
 

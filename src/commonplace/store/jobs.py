@@ -9,10 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import as_json, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
-from commonplace.errors import NotFound
+from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
 
@@ -21,6 +18,7 @@ CRASHES = 5  # after which a job is not given to another worker
 CRASHED = f"The worker stopped {CRASHES} times while it ran this job, perhaps for lack of memory."
 COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows each search down
 _SWEPT = 10_000  # items queued at once
+_BY_IDS = "SELECT * FROM jobs WHERE id IN :ids"
 _COLUMNS = [field.name for field in fields(Job)]
 
 # Jobs of lost workers come first. One condition at a time: for several at once, all waiting jobs
@@ -121,23 +119,18 @@ class Jobs(Table):
             """UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
                leased_until = :until, updated_at = :now WHERE id IN :ids""",
             worker=worker,
-            until=micros(at + timedelta(seconds=seconds)),
-            now=micros(at),
+            until=at + timedelta(seconds=seconds),
+            now=at,
             ids=taken,
         )
-        return [
-            rows.value(Job, row)
-            for row in tx.all(
-                "SELECT * FROM jobs WHERE id IN :ids ORDER BY run_after, id", ids=taken
-            )
-        ]
+        return rows.every(tx, Job, f"{_BY_IDS} ORDER BY run_after, id", ids=taken)
 
     @writes
     def extend(self, tx: Tx, worker: str, job_ids: Sequence[str], seconds: int) -> None:
         tx.run(
             """UPDATE jobs SET leased_until = :until
                WHERE id IN :ids AND leased_by = :worker AND state = 'running'""",
-            until=micros(now() + timedelta(seconds=seconds)),
+            until=now() + timedelta(seconds=seconds),
             ids=list(job_ids),
             worker=worker,
         )
@@ -148,7 +141,7 @@ class Jobs(Table):
             """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
                leased_until = NULL, updated_at = :at
                WHERE id IN :ids AND leased_by = :worker""",
-            at=micros(now()),
+            at=now(),
             ids=list(job_ids),
             worker=worker,
         )
@@ -174,8 +167,8 @@ class Jobs(Table):
                leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
             state=JobState.QUEUED if retry_at else JobState.FAILED,
             error=error,
-            run_after=micros(retry_at),
-            at=micros(now()),
+            run_after=retry_at,
+            at=now(),
             id=job_id,
             worker=worker,
             uncounted=0 if counted else 1,
@@ -196,7 +189,7 @@ class Jobs(Table):
         """Store what the next attempt needs to know."""
         tx.run(
             "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
-            payload=as_json(payload),
+            payload=rows.column(payload),
             id=job_id,
             worker=worker,
         )
@@ -208,8 +201,8 @@ class Jobs(Table):
             """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until,
                leased_by = NULL, leased_until = NULL, updated_at = :at
                WHERE id = :id AND leased_by = :worker""",
-            until=micros(until),
-            at=micros(now()),
+            until=until,
+            at=now(),
             id=job_id,
             worker=worker,
         )
@@ -225,7 +218,7 @@ class Jobs(Table):
         tx.run(
             """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0,
                created_at = :at, run_after = :at, updated_at = :at WHERE id IN :ids""",
-            at=micros(now()),
+            at=now(),
             ids=failed,
         )
         for column in _STATUS.values():
@@ -234,19 +227,19 @@ class Jobs(Table):
                     WHERE library_id = :library_id AND id = :item_id AND {column} = 'failed'""",
                 **key,
             )
-        found = tx.all("SELECT * FROM jobs WHERE id IN :ids", ids=failed)
-        return [rows.value(Job, row) for row in found]
+        return rows.every(tx, Job, _BY_IDS, ids=failed)
 
     @reads_inline
     def latest(self, tx: Tx, item: Item, kind: str) -> Job | None:
-        row = tx.one(
+        return rows.first(
+            tx,
+            Job,
             """SELECT * FROM jobs WHERE library_id = :library_id AND item_id = :item_id
                AND kind = :kind ORDER BY created_at DESC LIMIT 1""",
             library_id=item.library_id,
             item_id=item.id,
             kind=kind,
         )
-        return rows.value(Job, row) if row else None
 
     @writes
     def enqueue(self, tx: Tx, jobs: Sequence[Job]) -> None:
@@ -282,7 +275,9 @@ class Jobs(Table):
             if wanted:
                 condition += f" AND j.{column} IN :{column}s"
                 values[f"{column}s"] = list(wanted)
-        found = tx.all(
+        return rows.every(
+            tx,
+            Job,
             f"""SELECT j.* FROM jobs AS j {_OF_ITEM}
                 WHERE j.library_id = :library_id AND j.state IN :states AND {condition}
                 ORDER BY j.updated_at DESC, j.id LIMIT :limit""",
@@ -290,27 +285,23 @@ class Jobs(Table):
             limit=limit,
             **values,
         )
-        return [rows.value(Job, row) for row in found]
 
     @reads_inline
     def get(self, tx: Tx, scope: Scope, job_id: str) -> Job:
         condition, values = scope_sql.visible(scope)
-        row = tx.one(
+        return rows.require(
+            tx,
+            Job,
             f"""SELECT j.* FROM jobs AS j {_OF_ITEM}
                 WHERE {condition} AND j.library_id = :library_id AND j.id = :id""",
             id=job_id,
             **values,
         )
-        if row is None:
-            raise NotFound("Job not found")
-        return rows.value(Job, row)
 
     @writes
     def prune(self, tx: Tx, before: datetime) -> None:
         """Delete jobs done before then."""
-        tx.run(
-            "DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=micros(before)
-        )
+        tx.run("DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=before)
 
     @reads
     def has_activity(self, tx: Tx, since: datetime) -> bool:
@@ -319,7 +310,7 @@ class Jobs(Table):
             tx.one(
                 """SELECT 1 FROM jobs
                  WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1""",
-                since=micros(since),
+                since=since,
             )
             is not None
         )
@@ -331,8 +322,8 @@ class Jobs(Table):
             tx.one(
                 """SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since
                  AND run_after <= :now AND kind = :kind LIMIT 1""",
-                since=micros(since),
-                now=micros(now()),
+                since=since,
+                now=now(),
                 kind=kind,
             )
             is not None
@@ -369,8 +360,8 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
                 ORDER BY {first}j.run_after LIMIT :limit{end}""",
             kind=kind,
             limit=most,
-            now=micros(at),
-            ahead=micros(at + AHEAD),
+            now=at,
+            ahead=at + AHEAD,
         )
         return [job_id for (job_id,) in found]
 
@@ -389,14 +380,14 @@ def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
             f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
             kind=kind,
             most=CRASHES,
-            now=micros(at),
-            ahead=micros(at + AHEAD),
+            now=at,
+            ahead=at + AHEAD,
         ):
             tx.run(
                 """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL,
                    leased_until = NULL, updated_at = :at WHERE id = :id""",
                 error=CRASHED,
-                at=micros(at),
+                at=at,
                 id=job_id,
             )
             _fail_item(tx, job_id, CRASHED)

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, writes
+from commonplace.database.transaction import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
 from commonplace.store import rows
@@ -19,9 +17,8 @@ class Members(Table):
     @reads
     def of_library(self, tx: Tx, library_id: str) -> list[Member]:
         """Return owners first, then the others by name."""
-        found = tx.all(f"{_MEMBERS} ORDER BY p.name, p.id", library_id=library_id)
-        members = [rows.value(Member, row) for row in found]
-        return sorted(members, key=lambda member: member.role != "owner")
+        order = "ORDER BY m.role <> 'owner', p.name, p.id"
+        return rows.every(tx, Member, f"{_MEMBERS} {order}", library_id=library_id)
 
     @writes
     def change_role(self, tx: Tx, library_id: str, person_id: str, role: str) -> Member:
@@ -48,7 +45,7 @@ class Members(Table):
         tx.run(
             """UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id
                AND person_id = :person_id AND revoked_at IS NULL""",
-            at=micros(now()),
+            at=now(),
             **key,
         )
         _cancel_invitations(tx, library_id, person_id, None)
@@ -60,13 +57,12 @@ class Members(Table):
     @reads
     def invitations(self, tx: Tx, library_id: str) -> list[Invitation]:
         """Return invitations, newest first."""
-        return [
-            rows.value(Invitation, row)
-            for row in tx.all(
-                "SELECT * FROM invitations WHERE library_id = :id ORDER BY created_at DESC, id",
-                id=library_id,
-            )
-        ]
+        return rows.every(
+            tx,
+            Invitation,
+            "SELECT * FROM invitations WHERE library_id = :id ORDER BY created_at DESC, id",
+            id=library_id,
+        )
 
     @writes
     def withdraw(self, tx: Tx, library_id: str, invitation_id: str) -> bool:
@@ -83,8 +79,8 @@ class Members(Table):
 
     @reads
     def find_invitation(self, tx: Tx, digest: str) -> Invitation | None:
-        row = tx.one("SELECT * FROM invitations WHERE digest = :digest", digest=digest)
-        return rows.value(Invitation, row) if row else None
+        of_digest = "SELECT * FROM invitations WHERE digest = :digest"
+        return rows.first(tx, Invitation, of_digest, digest=digest)
 
     @reads
     def library_name(self, tx: Tx, library_id: str) -> str:
@@ -119,7 +115,7 @@ class Members(Table):
             """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id
                WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL
                AND expires_at > :at""",
-            at=micros(now()),
+            at=now(),
             person_id=person.id,
             library_id=invitation.library_id,
             id=invitation.id,
@@ -149,14 +145,12 @@ def _require(tx: Tx, library_id: str, person_id: str, *, stays_owner: bool) -> M
     """Return the member. NotFound: there is none. Conflict: no owner would be left."""
     lock_library(tx, library_id)
     key = {"library_id": library_id, "person_id": person_id}
-    row = tx.one(f"{_MEMBERS} AND m.person_id = :person_id", **key)
-    if row is None:
-        raise NotFound("Member not found")
+    member = rows.require(tx, Member, f"{_MEMBERS} AND m.person_id = :person_id", **key)
     others = """SELECT 1 FROM members WHERE library_id = :library_id AND role = 'owner'
                 AND person_id <> :person_id"""
-    if row["role"] == "owner" and not stays_owner and not tx.one(others, **key):
+    if member.role is Role.OWNER and not stays_owner and not tx.one(others, **key):
         raise Conflict("A library needs an owner: make somebody else one first.")
-    return rows.value(Member, row)
+    return member
 
 
 def _cancel_invitations(tx: Tx, library_id: str, person_id: str, role: Role | None) -> None:

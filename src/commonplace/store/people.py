@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, reads_inline, writes
+from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
@@ -32,8 +30,7 @@ class People(IndexedTable):
 
     @reads
     def all(self, tx: Tx) -> list[Person]:
-        found = tx.all("SELECT * FROM people ORDER BY created_at, id")
-        return [rows.value(Person, row) for row in found]
+        return rows.every(tx, Person, "SELECT * FROM people ORDER BY created_at, id")
 
     @reads_inline
     def role(self, tx: Tx, person_id: str, library_id: str) -> str | None:
@@ -89,7 +86,7 @@ class Tokens(Table):
                WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
             library_id=library_id,
             id=token_id,
-            at=micros(now()),
+            at=now(),
         )
         return revoked > 0
 
@@ -111,7 +108,7 @@ class Tokens(Table):
             tx.run(
                 """UPDATE tokens SET last_used_at = :at
                    WHERE library_id = :library_id AND id = :token_id""",
-                at=micros(at),
+                at=at,
                 **key,
             )
             tx.run(
@@ -125,14 +122,15 @@ class Tokens(Table):
 
     @reads
     def activity(self, tx: Tx, library_id: str, token_id: str, limit: int) -> list[Event]:
-        found = tx.all(
+        return rows.every(
+            tx,
+            Event,
             """SELECT * FROM events WHERE library_id = :library_id AND token_id = :token_id
                ORDER BY at DESC LIMIT :limit""",
             library_id=library_id,
             token_id=token_id,
             limit=limit,
         )
-        return [rows.value(Event, row) for row in found]
 
 
 def lock_library(tx: Tx, library_id: str) -> None:
@@ -150,7 +148,7 @@ def insert_person(tx: Tx, person: Person) -> None:
         "INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)",
         id=person.id,
         name=person.name,
-        at=micros(person.created_at),
+        at=person.created_at,
     )
     tx.run(
         "INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id
@@ -173,8 +171,8 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
         capabilities=" ".join(sorted(token.capabilities)),
         whole=int(token.folders is None),
         kb_only=int(token.kb_only),
-        created_at=micros(token.created_at),
-        expires_at=micros(token.expires_at),
+        created_at=token.created_at,
+        expires_at=token.expires_at,
     )
     tx.insert(
         "token_folders",

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, writes
+from commonplace.database.transaction import Table, Tx, reads, writes
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
@@ -74,7 +73,9 @@ class Relations(Table):
         wanted = " AND r.kind IN :kinds" if kinds else ""
         found: dict[Relation, None] = {}
         for end in ("from_id",) if outgoing else ("from_id", "to_id"):
-            for row in tx.all(
+            for relation in rows.every(
+                tx,
+                Relation,
                 f"""SELECT r.* FROM relations AS r
                     JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
                     JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
@@ -85,7 +86,7 @@ class Relations(Table):
                 **({"kinds": list(kinds)} if kinds else {}),
                 **values,
             ):
-                found.setdefault(rows.value(Relation, row))
+                found.setdefault(relation)
         return list(found)
 
     @reads

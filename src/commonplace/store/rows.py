@@ -19,6 +19,7 @@ from commonplace.database.columns import (
     texts,
 )
 from commonplace.database.transaction import Tx
+from commonplace.errors import NotFound
 from commonplace.model import Item, Json, Passage, Section
 
 V = TypeVar("V")
@@ -40,6 +41,25 @@ def value(kind: type[V], row: Any, **others: Any) -> V:
         if name not in others:
             others[name] = row[name] if read is None else read(row[name])
     return kind(**others)
+
+
+def first(tx: Tx, kind: type[V], sql: str, /, **values: Any) -> V | None:
+    """Return the first row of a query as a dataclass; None if there is none."""
+    row = tx.one(sql, **values)
+    return value(kind, row) if row else None
+
+
+def require(tx: Tx, kind: type[V], sql: str, /, **values: Any) -> V:
+    """Return the first row of a query as a dataclass. NotFound: there is none."""
+    found = first(tx, kind, sql, **values)
+    if found is None:
+        raise NotFound(f"{kind.__name__} not found")
+    return found
+
+
+def every(tx: Tx, kind: type[V], sql: str, /, **values: Any) -> list[V]:
+    """Return the rows of a query as dataclasses."""
+    return [value(kind, row) for row in tx.all(sql, **values)]
 
 
 @cache

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import reads, writes
+from commonplace.database.transaction import Tx, reads, writes
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
 from commonplace.search_index.index import IndexedTable

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads
+from commonplace.database.transaction import Table, Tx, reads
 from commonplace.model import Scope
 
 _DAY = 86_400_000_000
@@ -67,7 +65,7 @@ class Statistics(Table):
         found = tx.tuples(
             f"""SELECT i.created_at / {_DAY}, count(*) FROM items AS i
                 WHERE {condition} AND i.created_at >= :since GROUP BY i.created_at / {_DAY}""",
-            since=micros(since),
+            since=since,
             **values,
         )
         return {_iso(day): count for day, count in found}
@@ -79,7 +77,7 @@ class Statistics(Table):
             f"""SELECT at / {_DAY}, count(*) FROM events
                 WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
             library_id=library_id,
-            since=micros(since),
+            since=since,
         )
         return {_iso(day): count for day, count in found}
 

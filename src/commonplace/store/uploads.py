@@ -5,14 +5,11 @@ from contextlib import suppress
 from datetime import datetime
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import as_json, micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads, writes
-from commonplace.errors import Conflict, NotFound
+from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.errors import Conflict
 from commonplace.model import Json, Scope, Upload
 from commonplace.store import rows
 
-NO_UPLOAD = "Upload not found"
 _OF_ITEM = "ON i.library_id = u.library_id AND i.id = u.item_id"
 
 
@@ -24,46 +21,35 @@ class Uploads(Table):
     @reads
     def get(self, tx: Tx, upload_id: str) -> Upload:
         """Return an upload of any library: the caller checks whose it is."""
-        row = tx.one("SELECT * FROM uploads WHERE id = :id", id=upload_id)
-        if row is None:
-            raise NotFound(NO_UPLOAD)
-        return rows.value(Upload, row)
+        return rows.require(tx, Upload, "SELECT * FROM uploads WHERE id = :id", id=upload_id)
 
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Upload | None:
         """Return the file that an item in scope was made of."""
         condition, values = scope_sql.visible(scope)
-        row = tx.one(
+        return rows.first(
+            tx,
+            Upload,
             f"""SELECT u.* FROM uploads AS u JOIN items AS i {_OF_ITEM}
                 WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""",
             item_id=item_id,
             **values,
         )
-        return rows.value(Upload, row) if row else None
 
     @reads
     def list_awaited(self, tx: Tx) -> list[Upload]:
         """Return uploads to be queued when their last byte arrives, and that have no item yet."""
-        return [
-            rows.value(Upload, row)
-            for row in tx.all(
-                "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
-            )
-        ]
+        awaited = "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
+        return rows.every(tx, Upload, awaited)
 
     @writes
     def finish(self, tx: Tx, upload: Upload, item_id: str, answer: Json | None = None) -> str:
         """Record the item made of an upload, and the answer; return the first item recorded."""
         with suppress(Conflict):
             finish_upload(tx, upload, item_id, answer)
-        row = tx.one(
-            "SELECT item_id FROM uploads WHERE library_id = :library_id AND id = :id",
-            library_id=upload.library_id,
-            id=upload.id,
-        )
-        if row is None:
-            raise NotFound(NO_UPLOAD)
-        return str(row["item_id"])
+        key = {"library_id": upload.library_id, "id": upload.id}
+        of_key = "SELECT * FROM uploads WHERE library_id = :library_id AND id = :id"
+        return str(rows.require(tx, Upload, of_key, **key).item_id)
 
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:
@@ -71,15 +57,16 @@ class Uploads(Table):
 
         Unless originals are kept (`keep`), also those that were read or transcribed.
         """
-        found = tx.all(
+        return rows.every(
+            tx,
+            Upload,
             f"""SELECT u.* FROM uploads AS u LEFT JOIN items AS i {_OF_ITEM}
                 WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
                    OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
                        AND coalesce(i.transcription_status, 'done') = 'done')""",
-            at=micros(at),
+            at=at,
             keep=int(keep),
         )
-        return [rows.value(Upload, row) for row in found]
 
     @writes
     def delete(self, tx: Tx, uploads: Sequence[Upload]) -> None:
@@ -101,7 +88,7 @@ def finish_upload(tx: Tx, upload: Upload, item_id: str, answer: Json | None) -> 
         """UPDATE uploads SET item_id = :item_id, answer = :answer
            WHERE library_id = :library_id AND id = :id AND item_id IS NULL""",
         item_id=item_id,
-        answer=None if answer is None else as_json(answer),
+        answer=rows.column(answer),
         library_id=upload.library_id,
         id=upload.id,
     ):

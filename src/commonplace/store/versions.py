@@ -1,10 +1,7 @@
 """Earlier texts of items: written when a text is replaced, read within the scope of the item."""
 
 from commonplace.database import scope_sql
-from commonplace.database.columns import micros
-from commonplace.database.transaction import Tx
-from commonplace.database.unit_of_work import Table, reads
-from commonplace.errors import NotFound
+from commonplace.database.transaction import Table, Tx, reads
 from commonplace.model import Item, Scope, Version
 from commonplace.store import rows
 from commonplace.store.contents import drop_unused_content
@@ -21,20 +18,16 @@ class Versions(Table):
         """Return an item's versions without their texts, newest first."""
         condition, values = scope_sql.visible(scope)
         sql = _SELECT.format(text="''", join="", condition=condition)
-        found = tx.all(f"{sql} ORDER BY v.revision DESC", item_id=item_id, **values)
-        return [rows.value(Version, row) for row in found]
+        newest_first = f"{sql} ORDER BY v.revision DESC"
+        return rows.every(tx, Version, newest_first, item_id=item_id, **values)
 
     @reads
     def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
         condition, values = scope_sql.visible(scope)
         join = "JOIN contents AS c ON c.id = v.content_id"
         sql = _SELECT.format(text="c.text", join=join, condition=condition)
-        row = tx.one(
-            f"{sql} AND v.revision = :revision", item_id=item_id, revision=revision, **values
-        )
-        if row is None:
-            raise NotFound("Version not found")
-        return rows.value(Version, row)
+        which = {"item_id": item_id, "revision": revision}
+        return rows.require(tx, Version, f"{sql} AND v.revision = :revision", **which, **values)
 
 
 def keep_version(tx: Tx, before: Item, after: Item) -> None:
@@ -50,7 +43,7 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         revision=before.revision,
         title=before.title,
         word_count=before.word_count,
-        at=micros(after.updated_at),
+        at=after.updated_at,
         was_id=before.content_id,
         now_id=after.content_id,
     )
