@@ -298,3 +298,31 @@ async def test_an_epic_counts_tasks_that_their_mover_does_not_see(shop: Workshop
     assert (await shop.again(epic)).status == "in_progress"
     await shop.app.tasks.step(shop.owner, unseen.id, "complete_task")
     assert (await shop.again(epic)).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("at", "action", "use"),
+    [
+        ("todo", "complete_task", " Use start_task or archive_task."),
+        ("blocked", "block_task", " Use start_task or unblock_task or archive_task."),
+        ("review", "submit_review", " Use start_task or complete_task or archive_task."),
+        ("done", "start_task", " Use archive_task."),
+        ("backlog", "start_task", ""),  # no action leads to todo
+        ("archived", "start_task", ""),
+    ],
+)
+async def test_a_refused_transition_names_the_actions_that_are_possible(
+    shop: Workshop, at: str, action: str, use: str
+) -> None:
+    task = await shop.make("task", "Refused", status=at)
+    with pytest.raises(Invalid) as refused:
+        await shop.app.tasks.step(shop.owner, task.id, action)
+    assert refused.value.message.partition(". Use")[0].rstrip(".") + f".{use}" == (
+        refused.value.message
+    )
+    assert refused.value.data["actions"] == [
+        word for word in use.rstrip(".").split() if "_" in word
+    ]
+    for possible in refused.value.data["actions"]:
+        other = await shop.make("task", "Allowed", status=at)
+        await shop.app.tasks.step(shop.owner, other.id, possible)

@@ -73,4 +73,4 @@ def test_memories_are_corrected_at_the_command_line(data_dir: Path) -> None:
         == "never so"
     )
     assert run.text("graph", "delete", old) == "Deleted: Queue\n"
-    assert "not found" in run.fails("graph", "get", old).lower()
+    assert run.fails("graph", "get", old) == f"No entity {old!r}.\n"

@@ -40,13 +40,15 @@ def test_items_are_joined_explored_and_parted(cli: Commands) -> None:
 def test_what_cannot_be_done_is_said(cli: Commands) -> None:
     a = note(cli, "Alpha")
     assert "itself" in cli.fails("graph", "link", a, a)
-    assert "not found" in cli.fails("graph", "link", a, "task_nowhere")
+    assert "No entity 'task_nowhere'." in cli.fails("graph", "link", a, "task_nowhere")
     assert "DEPENDS_ON links tasks" in cli.fails(
         "graph", "link", a, note(cli, "Beta"), "--type", "DEPENDS_ON"
     )
     assert "entity_id required" in cli.fails("graph", "explore", "--mode", "traverse")
     assert "`status` must be one or more of" in cli.fails("graph", "explore", "--status", "lost")
-    assert "not found" in cli.fails("graph", "explore", "nowhere", "--mode", "dependencies")
+    assert "No item 'nowhere'." in cli.fails(
+        "graph", "explore", "nowhere", "--mode", "dependencies"
+    )
     for asked in (
         ("explore", "--project"),
         ("explore", "--status"),

@@ -147,7 +147,7 @@ def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
         (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
         (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
         (["search", " "], "", "what to look for"),
-        (["get", "no-such-item"], "", "not found"),
+        (["get", "no-such-item"], "", "No item 'no-such-item'."),
         (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
     ],
 )
@@ -178,7 +178,7 @@ def test_acting_as_a_token(cli: Commands, fox: str) -> None:
     cli.text("folder", "create", "Public")
     secret = cli.json("token", "create", "--name", "reader", "--folder", "public")["token"]
     assert cli.json("list", "--token", secret)["total"] == 0
-    assert "not found" in cli.fails("get", fox, COMMONPLACE_TOKEN=secret)
+    assert cli.fails("get", fox, COMMONPLACE_TOKEN=secret) == f"No item {fox!r}.\n"
     assert "'write' capability" in cli.fails(
         "add", "-", "--token", secret, stdin="words to be kept"
     )

@@ -187,7 +187,7 @@ async def test_what_cannot_be_asked_is_said_in_words(
         ({"limit": 0}, -32602, "limit"),
         ({"project": there}, -32602, "is an episode, not a project"),
         ({"epic": there}, -32602, "Unknown field"),
-        ({"mode": "related", "entity_id": "task_nowhere"}, -32603, "not found"),
+        ({"mode": "related", "entity_id": "task_nowhere"}, -32603, "No entity 'task_nowhere'."),
         ({"project": "project_nowhere"}, -32602, "No project 'project_nowhere'."),
     ):
         found = await refused(owner, **arguments)
@@ -215,7 +215,8 @@ async def test_no_hop_leads_out_of_scope(house: House, owner: httpx.AsyncClient)
                 f"/api/entities/{a}/relations",
                 **({"json": {"to": b}} if method == "POST" else {"params": {"to": b}}),
             )  # type: ignore[arg-type]
-            assert (response.status_code, response.json()["message"]) == (404, "Item not found")
+            told = response.status_code, response.json()["message"]
+            assert told == (404, f"No entity {b!r}.")
 
 
 async def test_entities_are_linked_listed_and_unlinked(

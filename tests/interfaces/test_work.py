@@ -630,7 +630,7 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     assert "status: done" in shown and "The ground is soft." in shown
     assert run.json("task", "show", plant["id"])["content"] == "Three quinces."
     assert "Archived" in run.text("task", "archive", dig["id"])
-    assert "not found" in run.fails("task", "start", "task_nowhere").lower()
+    assert run.fails("task", "start", "task_nowhere") == "No entity 'task_nowhere'.\n"
 
 
 def test_epics_by_the_command_line(data_dir: Path) -> None:

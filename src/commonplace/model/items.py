@@ -324,14 +324,21 @@ class ItemRef:
     id: str | None = None
     public_id: str | None = None
     entity_type: str | None = None
+    text: str = field(default="", compare=False)  # as the caller wrote it
 
     @classmethod
     def parse(cls, text: str) -> "ItemRef":
         try:
-            return cls(id=str(uuid.UUID(text)))
+            return cls(id=str(uuid.UUID(text)), text=text)
         except ValueError:
             prefix, _, rest = text.rpartition("_")
-            return cls(public_id=rest, entity_type=prefix or None)
+            return cls(public_id=rest, entity_type=prefix or None, text=text)
+
+    @property
+    def missing(self) -> str:
+        """The message if it leads to nothing that the caller sees."""
+        shown = (self.text or self.id or self.public_id or "")[:200]
+        return f"No {'entity' if self.entity_type else 'item'} {shown!r}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,19 @@ class Machine:
             if only_from and at not in only_from
             else f"it cannot become {to}"
         )
+        actions = [
+            name
+            for name, step in STEPS.items()
+            if step.machine is self
+            and step.to in allowed
+            and (not step.only_from or at in step.only_from)
+        ]
+        use = f" Use {' or '.join(actions)}." if actions else ""
         raise Invalid(
-            f"The {self.entity_type} {item.title!r} is {at}, so {refused}; {where}.",
+            f"The {self.entity_type} {item.title!r} is {at}, so {refused}; {where}.{use}",
             status=at,
             allowed=list(allowed),
+            actions=actions,
         )
 
     def require(self, item: Item) -> None:
@@ -103,19 +112,25 @@ class Step:
     machine: Machine
     to: str
     said: str  # the word for it in the answer
+    title: str
+    path: str  # of its route
     only_from: tuple[str, ...] = ()
 
 
 STEPS = {
-    "start_task": Step(TASK, "doing", "Started"),
-    "block_task": Step(TASK, "blocked", "Blocked"),
-    "unblock_task": Step(TASK, "doing", "Unblocked", only_from=("blocked",)),
-    "submit_review": Step(TASK, "review", "Submitted for review"),
-    "complete_task": Step(TASK, "done", "Completed"),
-    "archive_task": Step(TASK, "archived", "Archived"),
-    "start_epic": Step(EPIC, "in_progress", "Started"),
-    "complete_epic": Step(EPIC, "completed", "Completed"),
-    "archive_epic": Step(EPIC, "archived", "Archived"),
+    "start_task": Step(TASK, "doing", "Started", "Start a task", "start"),
+    "block_task": Step(TASK, "blocked", "Blocked", "Block a task, with a reason", "block"),
+    "unblock_task": Step(TASK, "doing", "Unblocked", "Unblock a task", "unblock", ("blocked",)),
+    "submit_review": Step(
+        TASK, "review", "Submitted for review", "Submit a task for review", "review"
+    ),
+    "complete_task": Step(TASK, "done", "Completed", "Complete a task", "complete"),
+    "archive_task": Step(TASK, "archived", "Archived", "Archive a task", "archive"),
+    "start_epic": Step(EPIC, "in_progress", "Started", "Start an epic", "start"),
+    "complete_epic": Step(
+        EPIC, "completed", "Completed", "Complete an epic that has no open tasks", "complete"
+    ),
+    "archive_epic": Step(EPIC, "archived", "Archived", "Archive an epic", "archive"),
 }
 
 
