@@ -139,6 +139,17 @@ async def test_one_key_is_one_memory(house: House, owner: httpx.AsyncClient) -> 
     assert (theirs["id"] == first["id"], theirs["repeated"]) == (False, False)
 
 
+async def test_one_key_tells_the_same_conflicts_again(owner: httpx.AsyncClient) -> None:
+    await owner.post("/api/v1/memory/remember", json=WORDS)
+    first, second = [
+        (await owner.post("/api/v1/memory/remember", json=WORDS | {"idempotency_key": "k"})).json()
+        for _ in range(2)
+    ]
+    assert (first["repeated"], second["repeated"]) == (False, True)
+    assert [each["kind"] for each in first["conflicts"]] == ["duplicate"]
+    assert second["conflicts"] == first["conflicts"]
+
+
 async def test_one_key_is_one_memory_also_for_those_who_ask_at_once(
     house: House, owner: httpx.AsyncClient
 ) -> None:

@@ -106,7 +106,7 @@ class Entities:
         sync: bool = False,
         check_conflicts: bool = True,
         threshold: float = THRESHOLD,
-        capture: Callable[[str], Capture] | None = None,
+        capture: Callable[[str, Sequence[SimilarItem]], Capture] | None = None,
         relations: Callable[[str], Sequence[Relation]] | None = None,
         later: bool = False,
         beside: ItemChange | None = None,
@@ -116,8 +116,8 @@ class Entities:
     ) -> AddedEntity:
         """Add an entity in one transaction. The caller is authorized already.
 
-        `capture`, `relations`: called with the new item's id, return rows to write with it.
-        `later`: leave vectors and links to jobs, for bulk adds. `beside`: a change of another item
+        `capture`, `relations`: called with the new item's id, and the first with the conflicts,
+        return rows to write with it. `later`: leave vectors and links to jobs, for bulk adds. `beside`: a change of another item
         in the same transaction. `folders`: where to file the entity, unless the token has a folder
         of its own. `annotates`: the item that this is a note on. `accepts`: the candidate that
         becomes this entity.
@@ -154,7 +154,7 @@ class Entities:
             relations=joins,
             once=False,
             jobs=made.jobs if in_call else [*made.jobs, link_job(caller.scope, made.item)],
-            capture=capture(made.item.id) if capture else None,
+            capture=capture(made.item.id, conflicts) if capture else None,
             beside=beside,
             accepts=accepts,
         )

@@ -4,7 +4,7 @@ A memory is an entity with a capture, its original words, which never change. A 
 status that every search, pack and traversal respects. Only deleting removes the words.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 from commonplace.core.entities import validation as rules
@@ -146,7 +146,11 @@ class Memory:
                 sync=sync,
                 check_conflicts=check_conflicts,
                 later=later,
-                capture=lambda item_id: replace(capture, item_id=item_id),
+                capture=lambda item_id, conflicts: replace(
+                    capture,
+                    item_id=item_id,
+                    answer={"conflicts": [asdict(each) for each in conflicts]},
+                ),
                 relations=joins,
                 beside=memo.replaces,
                 accepts=memo.accepts,
@@ -304,7 +308,14 @@ class Memory:
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = "" if same else "; the new text was not stored: its idempotency_key was used before"
-        return Remembered(item, capture, f"Remembered before: {capture.title}{told}", repeated=True)
+        conflicts = (capture.answer or {}).get("conflicts", ())
+        return Remembered(
+            item,
+            capture,
+            f"Remembered before: {capture.title}{told}",
+            tuple(SimilarItem(**each) for each in conflicts),
+            repeated=True,
+        )
 
     async def _memory(self, caller: Caller, entity_id: str) -> Item:
         item = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
