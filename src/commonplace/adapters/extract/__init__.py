@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from commonplace.adapters.extract.input_file import Caps, Source
+from commonplace.adapters.extract.input_file import Caps, Source, limit_size, parse_date
 from commonplace.adapters.extract.process_pool import ProcessPool
-from commonplace.adapters.extract.process_protocol import decode_extracted, decode_feed
-from commonplace.model import Extracted, Feed
+from commonplace.model import Extracted, Feed, FeedEntry, Mark
 
 __all__ = ["Caps", "FileExtractor"]
 
@@ -32,11 +31,24 @@ class FileExtractor:
         name: str = "",
         queue: str = "",
     ) -> Extracted:
-        source = Source(path, media_type, charset, url, name)
-        return decode_extracted(await self._pool.ask("extract", source, queue))
+        answer = await self._pool.ask(
+            "extract", Source(path, media_type, charset, url, name), queue
+        )
+        answer |= {
+            "marks": tuple(Mark(mark["at"], mark["locator"]) for mark in answer["marks"]),
+            "links": tuple(answer["links"]),
+            "published_at": parse_date(answer["published_at"]),
+        }
+        # The reader has applied the limits, too; but a hostile file may have taken it over.
+        return limit_size(Extracted(**answer))
 
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
-        return decode_feed(await self._pool.ask("feed", Source(path, "", url=url), queue))
+        answer = await self._pool.ask("feed", Source(path, "", url=url), queue)
+        answer["entries"] = tuple(
+            FeedEntry(**(entry | {"published_at": parse_date(entry["published_at"])}))
+            for entry in answer["entries"]
+        )
+        return Feed(**answer)
 
     async def close(self) -> None:
         await self._pool.close()

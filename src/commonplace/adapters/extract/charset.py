@@ -40,8 +40,12 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
         if data.startswith(bom):
             return data.decode(name, "replace")
     text = _decode_utf8(data)
-    wide = ("utf-16", "utf-16-le", "utf-16-be", "utf-32")
-    if text is not None and _codec_name(declared) not in wide:
+    if text is not None and _codec_name(declared) not in (
+        "utf-16",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+    ):
         return text
     within = _META.search(data[:4096]) if markup else None
     names = [declared, (within[1] or within[2]).decode("ascii") if within else None]

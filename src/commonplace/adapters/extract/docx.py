@@ -74,8 +74,8 @@ class _Document:
         if listed := _LIST.match(style):
             number, level = listed[1].lower(), int(listed[2] or 1) - 1
         if number:
-            bullet = "1." if number == "number" else "-"
-            return f"{'  ' * level}{bullet} {' '.join(text.split())}", True
+            lead = "  " * level + ("1. " if number == "number" else "- ")
+            return lead + " ".join(text.split()), True
         return (f"```\n{text}\n```" if _CODE.search(style) else text), False
 
     def _layout(self, element: etree._Element) -> tuple[str, str, int]:
@@ -85,8 +85,11 @@ class _Document:
         level = _value(element, f"{W}pPr/{W}numPr/{W}ilvl") or "0"
         if number in ("", "0"):
             return name, "", 0
-        kind = "number" if (number, level) in self._numbered else "bullet"
-        return name, kind, min(int(level) if level.isdecimal() else 0, 8)
+        return (
+            name,
+            "number" if (number, level) in self._numbered else "bullet",
+            min(int(level) if level.isdecimal() else 0, 8),
+        )
 
 
 def _value(element: etree._Element, path: str) -> str:
@@ -110,8 +113,7 @@ def _cells(row: etree._Element) -> Iterator[str]:
     """Yield the texts of the row's own cells; a nested table is part of its cell's text."""
     for element in row:
         if element.tag == W + "tc":
-            texts = (_visible_text(paragraph).strip() for paragraph in element.iter(W + "p"))
-            yield " ".join(filter(None, texts))
+            yield " ".join(map(_visible_text, element.iter(W + "p")))
         elif element.tag in _WRAPPERS:
             yield from _cells(element)
 

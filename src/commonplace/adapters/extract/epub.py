@@ -21,13 +21,14 @@ def read(source: Source, caps: Caps) -> Extracted:
         paths = (each.get("full-path") for each in package.read_xml(_CONTAINER).iter())
         listing = next(filter(None, paths), "")
         book = package.read_xml(listing)
-        texts = (_chapter(package, name) for name in _spine(book, listing))
-        chapters = [text for _, text in take_until_full(enumerate(texts))]
-    if not chapters:
-        raise IngestFailed("The book contains no text.")
+        texts = (
+            html_to_markdown.convert_page(charset.decode(package.read_part(name), markup=True))
+            for name in _spine(book, listing)
+        )
+        chapters = take_until_full(enumerate(texts), "The book contains no text.")
     return Extracted(
         clean_title(book.findtext(f".//{DC}title") or "") or source.title,
-        "\n\n".join(chapters),
+        "\n\n".join(text for _, text in chapters),
         author=clean_title(book.findtext(f".//{DC}creator") or "") or None,
         language=(book.findtext(f".//{DC}language") or "")[:2].lower() or None,
     )
@@ -39,8 +40,3 @@ def _spine(book: etree._Element, listing: str) -> Iterator[str]:
     for reference in book.iter(_OPF + "itemref"):
         if href := parts.get(reference.get("idref")):
             yield resolve(listing, href)
-
-
-def _chapter(package: Package, name: str) -> str:
-    root = html_to_markdown.parse(charset.decode(package.read(name), markup=True))
-    return "" if root is None else html_to_markdown.convert(root)

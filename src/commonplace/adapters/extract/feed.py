@@ -55,8 +55,11 @@ def read(source: Source, caps: Caps) -> Extracted:
     ]
     if not parts:
         raise IngestFailed("The feed has no entries yet.")
-    recordings = tuple(entry.audio_url for entry in feed.entries if entry.audio_url)
-    return Extracted(feed.title or source.title, "\n\n".join(parts), links=recordings)
+    return Extracted(
+        feed.title or source.title,
+        "\n\n".join(parts),
+        links=tuple(entry.audio_url for entry in feed.entries if entry.audio_url),
+    )
 
 
 def _parse_xml(data: bytes, url: str, charset: str | None) -> Feed:

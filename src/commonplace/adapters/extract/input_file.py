@@ -16,6 +16,9 @@ _TITLE_CHARS = 300
 LONGEST_TEXT = 5_000_000  # bytes of UTF-8 that a reader may return; the rest is cut off
 _MARKS = 20_000  # more than enough: a text of LONGEST_TEXT has about 6,000 sections
 _LINKS, _LINK_CHARS = 20, 2000
+# Bytes. JSON at most doubles a text; the rest is for its marks or a feed's addresses.
+LARGEST_ANSWER = 3 * LONGEST_TEXT
+UNREADABLE = "The file could not be read: it is damaged, or made to break its reader."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,11 @@ def parse_date(text: object) -> datetime | None:
     return found.replace(tzinfo=found.tzinfo or UTC)
 
 
-def take_until_full(texts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Collect numbered texts until they exceed LONGEST_TEXT; the rest is never read."""
+def take_until_full(texts: Iterable[tuple[int, str]], empty: str) -> list[tuple[int, str]]:
+    """Collect numbered texts until they exceed LONGEST_TEXT; the rest is never read.
+
+    Raises IngestFailed with the message `empty` if there is no text.
+    """
     found: list[tuple[int, str]] = []
     size = 0
     for number, text in texts:
@@ -99,27 +105,31 @@ def take_until_full(texts: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
             size += len(text)
         if size > LONGEST_TEXT:
             break
+    if not found:
+        raise IngestFailed(empty)
     return found
 
 
 def join_pages(title: str, texts: list[tuple[int, str]]) -> Extracted:
     """Join numbered texts, with a mark where each page begins."""
     starts = accumulate((len(text) + 2 for _, text in texts), initial=0)
-    marks = tuple(Mark(at, {"page": page}) for at, (page, _) in zip(starts, texts, strict=False))
-    return Extracted(title, "\n\n".join(text for _, text in texts), marks)
+    return Extracted(
+        title,
+        "\n\n".join(text for _, text in texts),
+        tuple(Mark(at, {"page": page}) for at, (page, _) in zip(starts, texts, strict=False)),
+    )
 
 
 def limit_size(found: Extracted) -> Extracted:
     """Cut the text to LONGEST_TEXT, and marks, title and links to a proportionate size."""
     kept = _truncate(found.text)
-    marks = tuple(
-        mark for mark in found.marks[:: len(found.marks) // _MARKS + 1] if mark.at < len(kept)
-    )
     return replace(
         found,
         title=clean_title(found.title),
         text=kept,
-        marks=marks,
+        marks=tuple(
+            mark for mark in found.marks[:: len(found.marks) // _MARKS + 1] if mark.at < len(kept)
+        ),
         author=clean_title(found.author or "") or None,
         language=clean_title(found.language or "") or None,
         truncated=found.truncated or len(kept) < len(found.text),

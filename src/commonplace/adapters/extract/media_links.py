@@ -20,7 +20,7 @@ def find_links(tree: HtmlElement, url: str | None) -> tuple[str, ...]:
     bases = (each.get("href") for each in tree.iter("base"))
     base = absolute_url(url or "", next(filter(None, bases), "")) or url or ""
     full = (absolute_url(base, address or "") for address in _addresses(tree))
-    return tuple(dict.fromkeys(address for address in full if address))[:_MOST]
+    return tuple(dict.fromkeys(filter(None, full)))[:_MOST]
 
 
 def _addresses(tree: HtmlElement) -> Iterator[str | None]:

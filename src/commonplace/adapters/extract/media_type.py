@@ -120,13 +120,15 @@ _ALIASES = {
 }
 _VAGUE = {
     "",
+    "text/plain",
+    "application/xml",
+    "text/xml",
     BINARY,
     "binary/octet-stream",
     "application/x-download",
     "application/download",
     "application/force-download",
 }
-_VAGUE_TEXT = _VAGUE | {"text/plain", "application/xml", "text/xml"}
 
 
 def sniff(path: Path, declared: str = "", name: str = "") -> str:
@@ -164,12 +166,13 @@ def is_text(media_type: str) -> bool:
 
 def _text_type(head: str, declared: str, by_name: str) -> str:
     head = head.lstrip("\ufeff \t\r\n")
-    kind = next((kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None)
-    kind = kind or _markup_type(head)
+    kind = next(
+        (kind for pattern, kind in _TEXT_MAGIC if pattern.match(head)), None
+    ) or _markup_type(head)
     is_markdown = "text/markdown" in (declared, by_name)
     if kind is not None and not (kind == "text/html" and is_markdown):
         return kind
-    if declared not in _VAGUE_TEXT and is_text(declared):
+    if declared not in _VAGUE and is_text(declared):
         return declared
     return next(filter(is_text, (by_name, declared)), "text/plain")
 

@@ -56,11 +56,10 @@ def read(source: Source, caps: Caps) -> Extracted:
         process_limits.limit_cpu(caps.ocr_cpu_seconds)
     for number in scanned:
         texts[number] = _recognize(document, number, caps)
-    found = take_until_full(enumerate(texts, 1))
-    if not found:
-        raise IngestFailed(
-            "The PDF contains no text" + (", and none was found in its images." if scanned else ".")
-        )
+    found = take_until_full(
+        enumerate(texts, 1),
+        "The PDF contains no text" + (", and none was found in its images." if scanned else "."),
+    )
     return join_pages(_title(document, found[0][1]) or source.title, found)
 
 
@@ -79,8 +78,7 @@ def _read_page(document: pdfium.PdfDocument, number: int) -> tuple[list[str], bo
         page = document[number]
     except pdfium.PdfiumError:  # a page that is listed and missing
         return [], False
-    text = page.get_textpage().get_text_bounded()
-    lines = _HYPHEN.sub("\u00ad\n", text).splitlines()
+    lines = _HYPHEN.sub("\u00ad\n", page.get_textpage().get_text_bounded()).splitlines()
     has_text = sum(map(str.isalnum, "".join(lines))) >= _FEWEST_LETTERS
     images = () if has_text else page.get_objects([raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)
     is_scan = any(True for _ in images)
@@ -110,13 +108,11 @@ def _headings(document: pdfium.PdfDocument) -> defaultdict[int, dict[str, int]]:
 
 
 def _with_headings(paragraphs: list[str], headings: dict[str, int]) -> list[str]:
-    levels = [
-        headings.get(_letters(text)) if len(text) <= _LONGEST_TITLE_LINE else None
-        for text in paragraphs
-    ]
     return [
-        f"{'#' * level} {text}" if level else text
-        for level, text in zip(levels, paragraphs, strict=True)
+        f"{'#' * level} {text}"
+        if len(text) <= _LONGEST_TITLE_LINE and (level := headings.get(_letters(text)))
+        else text
+        for text in paragraphs
     ]
 
 

@@ -21,11 +21,11 @@ def read(source: Source, caps: Caps) -> Extracted:
         raise IngestFailed("The file is empty.")
     # In other files, # starts a comment.
     is_prose = source.media_type == "text/markdown" or source.extension in ("", "txt")
-    found = _find_title(text) if is_prose else None
-    return Extracted(clean_title(found or "") or source.title, text, truncated=truncated)
+    found = _find_title(text) if is_prose else ""
+    return Extracted(clean_title(found) or source.title, text, truncated=truncated)
 
 
-def _find_title(text: str) -> str | None:
+def _find_title(text: str) -> str:
     front = _FRONT.match(text)
     end = _FRONT_END.search(text, front.end()) if front else None
     if front and end and (named := _FRONT_TITLE.search(text, front.end(), end.start())):
@@ -37,4 +37,4 @@ def _find_title(text: str) -> str | None:
             return heading
         if line[:1].strip() and below.startswith("=") and not below.strip("= \t"):
             return line
-    return None
+    return ""

@@ -13,7 +13,6 @@ from commonplace.adapters.extract.input_file import (
     take_until_full,
 )
 from commonplace.adapters.extract.zip_xml import A, P, Package, R, markdown_table
-from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
 _MAIN = "ppt/presentation.xml"
@@ -24,17 +23,19 @@ _IGNORED = ("sldNum", "dt", "ftr", "sldImg", "hdr")
 def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         parts = package.relationships(_MAIN)
-        slides = package.read_xml(_MAIN).iter(P + "sldId")
         texts = take_until_full(
             (
-                number,
-                clean_text("\n\n".join(_slide(package, parts.get(slide.get(R + "id", ""), "")))),
-            )
-            for number, slide in enumerate(slides, 1)
+                (
+                    number,
+                    clean_text(
+                        "\n\n".join(_slide(package, parts.get(slide.get(R + "id", ""), "")))
+                    ),
+                )
+                for number, slide in enumerate(package.read_xml(_MAIN).iter(P + "sldId"), 1)
+            ),
+            "The presentation contains no text.",
         )
         title = clean_title(package.core_property("title"))
-    if not texts:
-        raise IngestFailed("The presentation contains no text.")
     if title in ("", "PowerPoint Presentation"):
         title = clean_title(texts[0][1].partition("\n")[0].lstrip("# ")) or source.title
     return join_pages(title, texts)
@@ -71,8 +72,7 @@ def _text(body: etree._Element | None) -> str:
             "\n" if node.tag == A + "br" else node.text or ""
             for node in paragraph.iter(A + "t", A + "br")
         ).strip()
-        shape = paragraph.find(A + "pPr")
-        level = shape.get("lvl", "0") if shape is not None else "0"
+        level = next((shape.get("lvl", "0") for shape in paragraph.iterchildren(A + "pPr")), "0")
         depth = int(level) if level.isdecimal() else 0
         if text:
             lines.append("  " * (depth - 1) + "- " + text if depth else text)

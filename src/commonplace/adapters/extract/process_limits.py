@@ -13,8 +13,6 @@ from commonplace.adapters.extract.input_file import Caps
 if sys.platform != "win32":
     import resource
 
-_PR_SET_PDEATHSIG = 1
-
 
 def limit_cpu(seconds: int) -> None:
     """End this process (SIGXCPU) after so many more seconds of processor time."""
@@ -41,7 +39,7 @@ def die_with_parent(parent: int) -> None:
     Elsewhere than on Linux, a reader notices the end of its input with the next request.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it had ended before we asked
             os._exit(1)
 

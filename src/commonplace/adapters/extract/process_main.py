@@ -10,8 +10,14 @@ from pathlib import Path
 from threading import Timer
 from typing import BinaryIO
 
-from commonplace.adapters.extract import formats, media_type, process_limits, process_protocol
-from commonplace.adapters.extract.input_file import Caps, Source, limit_size
+from commonplace.adapters.extract import formats, media_type, process_limits
+from commonplace.adapters.extract.input_file import (
+    LARGEST_ANSWER,
+    UNREADABLE,
+    Caps,
+    Source,
+    limit_size,
+)
 from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
@@ -32,10 +38,9 @@ def main() -> None:
         process_limits.limit_process(caps)
         answer = _answer(asked["verb"], source, caps)
         retire = {"retire": process_limits.peak_megabytes() > _RETIRE_MEGABYTES}
-        body = process_protocol.encode_answer(retire | answer)
-        if len(body) > process_protocol.LARGEST_ANSWER:
-            too_large = {"failed": "The file contains more than can be stored."}
-            body = process_protocol.encode_answer(too_large | retire)
+        body = _encode(retire | answer)
+        if len(body) > LARGEST_ANSWER:
+            body = _encode({"failed": "The file contains more than can be stored."} | retire)
         answers.write(b"%d\n%b" % (len(body), body))
         answers.flush()
 
@@ -52,12 +57,19 @@ def _answer(verb: str, source: Source, caps: Caps) -> Json:
     except IngestFailed as failed:
         return {"failed": failed.message}
     except MemoryError:
-        reason = f"Reading the file takes more than {caps.megabytes} MB of memory."
-        return {"failed": reason, "retire": True}
+        return {
+            "failed": f"Reading the file takes more than {caps.megabytes} MB of memory.",
+            "retire": True,
+        }
     except RecursionError:
         return {"failed": "The file is nested too deeply to be read."}
     except Exception:  # libraries raise anything on files that are damaged on purpose
-        return {"failed": process_protocol.UNREADABLE}
+        return {"failed": UNREADABLE}
+
+
+def _encode(answer: Json) -> bytes:
+    text = json.dumps(answer, default=str, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _private_output() -> BinaryIO:

@@ -1,4 +1,8 @@
-"""A pool of reader processes: started on demand, killed when too slow, gone when idle."""
+"""A pool of reader processes: started on demand, killed when too slow, gone when idle.
+
+Messages are JSON: a pickle from a process that a hostile file took over could run code in the
+server.
+"""
 
 import json
 import os
@@ -7,6 +11,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from subprocess import PIPE
 
 from anyio import (
@@ -22,8 +27,7 @@ from anyio import (
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from commonplace.adapters.extract import process_protocol
-from commonplace.adapters.extract.input_file import Caps, Source
+from commonplace.adapters.extract.input_file import LARGEST_ANSWER, UNREADABLE, Caps, Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
@@ -107,11 +111,12 @@ class ProcessPool:
 
     async def ask(self, verb: str, source: Source, queue: str) -> Json:
         """Return a reader's answer. Raises IngestFailed when it fails or has to be stopped."""
+        # As ASCII: a file's name may contain bytes that are not valid text.
+        request = {"verb": verb, "source": asdict(source), "caps": asdict(self._caps)}
         async with self._processes.acquire(queue):
             try:
                 with fail_after(self._caps.seconds):
-                    request = process_protocol.encode_request(verb, source, self._caps)
-                    answer = await self._answer(request)
+                    answer = await self._answer(json.dumps(request, default=str).encode() + b"\n")
             except TimeoutError:
                 raise IngestFailed(
                     f"Reading the file took longer than {self._caps.seconds:g} s."
@@ -122,7 +127,7 @@ class ProcessPool:
                     f"({self._caps.ocr_cpu_seconds} s for scans and images)."
                 ) from None
             except _ReaderDied:
-                raise IngestFailed(process_protocol.UNREADABLE) from None
+                raise IngestFailed(UNREADABLE) from None
         if "failed" in answer:
             raise IngestFailed(answer["failed"])
         return answer
@@ -177,12 +182,13 @@ class _Reader:
         try:
             await self._stdin.send(request)
             size = int(await self._stdout.receive_until(b"\n", 20))
-            if size > process_protocol.LARGEST_ANSWER:
+            if size > LARGEST_ANSWER:
                 raise _ReaderDied
             answer: Json = json.loads(await self._stdout.receive_exactly(size))
         except (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead, OSError):
-            code = await self._process.wait()  # killing a process that is ending confuses asyncio
-            raise (_CpuExceeded if code == _CPU_EXCEEDED else _ReaderDied) from None
+            # Killing a process that is ending confuses asyncio.
+            is_cpu = await self._process.wait() == _CPU_EXCEEDED
+            raise (_CpuExceeded if is_cpu else _ReaderDied) from None
         except ValueError:
             raise _ReaderDied from None
         return answer

@@ -55,7 +55,7 @@ def _utterances(text: str) -> Iterator[Utterance]:
     shown: list[str] = []
     for cue, end in zip(cues, ends, strict=False):
         body = text[cue.end() : end].split("\n")[1:]
-        lines = [line for line in map(_plain_line, takewhile(str.strip, body)) if line]
+        lines = list(filter(None, map(_plain_line, takewhile(str.strip, body))))
         new = [line for line in lines if line not in shown]
         shown = lines or shown
         if new:

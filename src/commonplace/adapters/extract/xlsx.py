@@ -33,16 +33,20 @@ def read(source: Source, caps: Caps) -> Extracted:
         ]
         texts = take_until_full(
             (
-                number,
-                _sheet(
-                    package, sheet.get("name", ""), parts.get(sheet.get(R + "id", ""), ""), shared
-                ),
-            )
-            for number, sheet in enumerate(package.read_xml(_MAIN).iter(S + "sheet"), 1)
+                (
+                    number,
+                    _sheet(
+                        package,
+                        sheet.get("name", ""),
+                        parts.get(sheet.get(R + "id", ""), ""),
+                        shared,
+                    ),
+                )
+                for number, sheet in enumerate(package.read_xml(_MAIN).iter(S + "sheet"), 1)
+            ),
+            "The spreadsheet is empty.",
         )
         title = clean_title(package.core_property("title"))
-    if not texts:
-        raise IngestFailed("The spreadsheet is empty.")
     return join_pages(title or source.title, texts)
 
 
@@ -53,11 +57,10 @@ def _sheet(package: Package, name: str, part: str, shared: list[str]) -> str:
     if len(rows) * len(used) > max(_SMALL, _SPARSE * sum(map(len, rows))):
         written = "\n".join(" | ".join(row[column] for column in sorted(row)) for row in rows)
     else:
-        ends = map(max, rows)
         written = markdown_table(
             [
                 [row.get(column, "") for column in used if column <= end]
-                for row, end in zip(rows, ends, strict=True)
+                for row, end in zip(rows, map(max, rows), strict=True)
             ]
         )
     return clean_text(f"## {name}\n\n{written}") if rows else ""

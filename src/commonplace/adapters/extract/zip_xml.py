@@ -3,7 +3,6 @@
 import posixpath
 import zipfile
 import zlib
-from typing import Self
 from urllib.parse import unquote
 
 from lxml import etree
@@ -24,34 +23,26 @@ _PARTS = 20_000
 _DAMAGED = "The file is damaged and cannot be opened."
 
 
-class Package:
+class Package(zipfile.ZipFile):
     """A zip file of parts. Declared sizes are checked first; `zipfile` enforces them."""
 
     def __init__(self, source: Source, caps: Caps) -> None:
         try:
-            self._zip = zipfile.ZipFile(source.path)
+            super().__init__(source.path)
         except (zipfile.BadZipFile, NotImplementedError, OSError):
             raise IngestFailed(_DAMAGED) from None
-        self.names = {info.filename: info for info in self._zip.infolist()}
-        unpacked = sum(info.file_size for info in self._zip.infolist())
+        self.names = set(self.namelist())
+        unpacked = sum(info.file_size for info in self.infolist())
         if unpacked > caps.unpacked_megabytes * 1_000_000:
-            self._zip.close()
             raise IngestFailed(
                 f"The file is larger than {caps.unpacked_megabytes} MB when unpacked."
             )
-        if len(self._zip.infolist()) > _PARTS:
-            self._zip.close()
+        if len(self.infolist()) > _PARTS:
             raise IngestFailed(f"The file contains more than {_PARTS:,} parts.")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._zip.close()
-
-    def read(self, name: str) -> bytes:
+    def read_part(self, name: str) -> bytes:
         try:
-            return self._zip.read(self.names[name])
+            return self.read(name)
         except KeyError:
             raise IngestFailed(
                 f"The file is incomplete: {posixpath.basename(name)} is missing."
@@ -74,7 +65,7 @@ class Package:
             remove_pis=True,
         )
         try:
-            return etree.fromstring(self.read(name).replace(*_STRICT), parser)
+            return etree.fromstring(self.read_part(name).replace(*_STRICT), parser)
         except etree.XMLSyntaxError:
             raise IngestFailed(_DAMAGED) from None
 
