@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from commonplace.core.items.item_parts import ItemPart, part_of
+from commonplace.core.items.item_parts import Part, part_of, read_part
 from commonplace.errors import Invalid
 from commonplace.model import Section
 from commonplace.text.chunking import cut
+from tests.interfaces.house import open_house
 
 WORDS = st.lists(st.sampled_from(["river", "zebra", "grass", "the"]), min_size=1, max_size=90)
 BLOCKS = st.one_of(
@@ -30,11 +32,15 @@ class Full:
     sections: Sequence[Section] = ()
 
 
-def parts(full: Full, max_chars: int | None) -> list[ItemPart[Section]]:
-    found = [part_of(full, 0, max_chars)]
+def part(full: Full, from_section: int = 0, max_chars: int | None = None) -> Part:
+    return read_part(full.text, full.sections, from_section, max_chars)
+
+
+def parts(full: Full, max_chars: int | None) -> list[Part]:
+    found = [part(full, 0, max_chars)]
     while (at := found[-1].next_section) is not None:
-        assert at > sum(len(part.sections) for part in found) - 1
-        found.append(part_of(full, at, max_chars))
+        assert at > sum(len(each.places) for each in found) - 1
+        found.append(part(full, at, max_chars))
     return found
 
 
@@ -43,47 +49,45 @@ def test_parts_are_the_text(text: str, max_chars: int | None) -> None:
     full = Full(text, cut(text))
     found = parts(full, max_chars)
 
-    if not any(part.cut for part in found):
-        assert "".join(part.text for part in found) == text
-    assert [placed.section for part in found for placed in part.sections] == list(full.sections)
-    for part in found:
-        assert max_chars is None or len(part.text) <= max_chars
-        assert not part.cut or len(part.sections) == 1
-        for placed in part.sections:
-            shown = part.text[placed.start : placed.end]
-            assert shown == placed.section.text[: len(shown)]
-            assert part.cut or shown == placed.section.text
-            assert full.sections[placed.index] is placed.section
+    if not any(each.cut for each in found):
+        assert "".join(each.text for each in found) == text
+    assert [p.index for each in found for p in each.places] == list(range(len(full.sections)))
+    for each in found:
+        assert max_chars is None or len(each.text) <= max_chars
+        assert not each.cut or len(each.places) == 1
+        for place in each.places:
+            shown, section = each.text[place.start : place.end], full.sections[place.index]
+            assert shown == section.text[: len(shown)]
+            assert each.cut or shown == section.text
 
 
 @given(text=TEXTS, max_chars=st.integers(1, 3_000))
 def test_parts_are_as_large_as_possible(text: str, max_chars: int) -> None:
     full = Full(text, cut(text))
     found = parts(full, max_chars)
-    rests = [len(part_of(full, n).text) for n in range(len(full.sections))] + [0]
-    for part in found:
-        if part.sections and (n := part.next_section) is not None:
-            assert part.cut or len(part.text) + rests[n] - rests[n + 1] > max_chars
+    rests = [len(part(full, n).text) for n in range(len(full.sections))] + [0]
+    for each in found:
+        if each.places and (n := each.next_section) is not None:
+            assert each.cut or len(each.text) + rests[n] - rests[n + 1] > max_chars
 
 
 @given(text=TEXTS, max_chars=st.one_of(st.none(), st.integers(1, 500)))
 def test_a_text_without_sections_is_read_in_pieces(text: str, max_chars: int | None) -> None:
     found = parts(Full(text), max_chars)
 
-    assert "".join(part.text for part in found) == text
-    assert all(not part.sections and not part.cut for part in found)
-    assert max_chars is None or all(len(part.text) <= max_chars for part in found)
+    assert "".join(each.text for each in found) == text
+    assert all(not each.places and not each.cut for each in found)
+    assert max_chars is None or all(len(each.text) <= max_chars for each in found)
 
 
 @given(text=TEXTS, start=st.integers(0, 10), max_chars=st.one_of(st.none(), st.integers(1, 3_000)))
 def test_any_section_can_be_the_first(text: str, start: int, max_chars: int | None) -> None:
     full = Full(text, cut(text))
     if start < len(full.sections):
-        part = part_of(full, start, max_chars)
-        first = part.sections[0]
-        assert first.section is full.sections[start]
-        assert start == 0 or first.start == 0
-        assert full.text.find(part.text) >= 0
+        found = part(full, start, max_chars)
+        assert found.places[0].index == start
+        assert start == 0 or found.places[0].start == 0
+        assert full.text.find(found.text) >= 0
 
 
 @pytest.mark.parametrize(
@@ -97,27 +101,27 @@ def test_any_section_can_be_the_first(text: str, start: int, max_chars: int | No
 )
 def test_a_section_that_is_not_there_is_refused(full: Full, at: int, said: str) -> None:
     with pytest.raises(Invalid, match=said):
-        part_of(full, at, 3)
+        part(full, at, 3)
 
 
 def test_an_empty_text_is_one_part() -> None:
-    assert part_of(Full(""), 0, 200) == ItemPart("", (), None)
+    assert part(Full(""), 0, 200) == Part("", (), None, False)
 
 
 def test_a_section_that_is_longer_than_a_part_is_cut() -> None:
     text = "word " * 100 + "\n\n# Next\n\n" + "more " * 100
     full = Full(text, cut(text))
-    first = part_of(full, 0, 50)
+    first = part(full, 0, 50)
     assert (first.text, first.cut, first.next_section) == (text[:50], True, 1)
-    assert (first.sections[0].start, first.sections[0].end) == (0, 50)
+    assert (first.places[0].start, first.places[0].end) == (0, 50)
 
 
 def test_repeated_paragraphs_keep_their_places() -> None:
     text = "\n\n".join(["The same words again and again. " * 25] * 6)
     full = Full(text, cut(text))
     starts = [
-        part.sections[0].start + sum(len(other.text) for other in parts(full, 900)[:n])
-        for n, part in enumerate(parts(full, 900))
+        each.places[0].start + sum(len(other.text) for other in parts(full, 900)[:n])
+        for n, each in enumerate(parts(full, 900))
     ]
     assert starts == sorted(set(starts)) and len(starts) == len(full.sections)
 
@@ -126,7 +130,20 @@ def test_notes_of_a_task_are_sections_that_are_not_in_its_text() -> None:
     text = "Mend the fence by the river. " * 30
     full = Full(text, cut(f"{text}\n\n## Notes\n\nAnn: " + "It rained, so the wood is wet. " * 60))
     found = parts(full, 400)
-    assert "".join(part.text for part in found) == text or any(part.cut for part in found)
-    whole = part_of(full)
-    assert whole.text == text and len(whole.sections) == len(full.sections)
-    assert whole.sections[-1].start == whole.sections[-1].end == len(text)
+    assert "".join(each.text for each in found) == text or any(each.cut for each in found)
+    whole = part(full)
+    assert whole.text == text and len(whole.places) == len(full.sections)
+    assert whole.places[-1].start == whole.places[-1].end == len(text)
+
+
+@pytest.mark.anyio
+async def test_a_part_of_an_item_has_what_its_sections_are_called(data_dir: Path) -> None:
+    text = "\n\n".join(f"# Part {n}\n\n" + "The zebra grazes by the river. " * 30 for n in (1, 2))
+    async with open_house(data_dir) as house:
+        item_id, _ = await house.add("Zebras", text=text)
+        full = await house.app.library.read(house.owner, item_id)
+    found = part_of(full, 1, 2_000)
+    assert (found.item, found.folders, found.transcription) == (full.item, (), None)
+    assert [(each.index, each.heading) for each in found.sections] == [(1, "Part 2")]
+    assert found.text[: found.sections[0].end] == full.sections[1].text
+    assert found.next_section is None and not found.cut

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from commonplace.errors import Invalid
+from commonplace.model import Folder, FullItem, Item, Job, Json
 
 _SPACE = re.compile(r"\s*+")
 
@@ -15,38 +16,75 @@ class HasText(Protocol):
     def text(self) -> str: ...
 
 
-S = TypeVar("S", bound=HasText)
-S_co = TypeVar("S_co", bound=HasText, covariant=True)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A section in the text of a part."""
 
-
-class Readable(HasText, Protocol[S_co]):
-    """A FullItem or an OpenDisk."""
-
-    @property
-    def sections(self) -> Sequence[S_co]: ...
+    index: int  # from 0
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedSection(Generic[S]):
+class Part:
+    text: str
+    places: tuple[Place, ...]
+    next_section: int | None  # where to read on; None at the end
+    cut: bool  # its only section is longer, and this is its beginning
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPart:
     index: int  # from 0
-    section: S
+    heading: str
+    locator: Json
     start: int  # characters of the part's text
     end: int
 
 
 @dataclass(frozen=True, slots=True)
-class ItemPart(Generic[S]):
+class ItemPart:
+    """An item with a part of its text."""
+
+    item: Item
+    folders: tuple[Folder, ...]
+    transcription: Job | None
     text: str
-    sections: tuple[PlacedSection[S], ...]
-    next_section: int | None  # where to read on; None at the end
-    cut: bool = False  # the only section is longer than the part, which has its beginning
+    sections: tuple[SectionPart, ...]
+    next_section: int | None
+    cut: bool = False
 
 
-def part_of(full: Readable[S], from_section: int = 0, max_chars: int | None = None) -> ItemPart[S]:
+def part_of(full: FullItem, from_section: int = 0, max_chars: int | None = None) -> ItemPart:
+    part = read_part(full.text, full.sections, from_section, max_chars)
+    sections = tuple(
+        SectionPart(
+            place.index,
+            full.sections[place.index].heading,
+            full.sections[place.index].locator,
+            place.start,
+            place.end,
+        )
+        for place in part.places
+    )
+    return ItemPart(
+        full.item,
+        full.folders,
+        full.transcription,
+        part.text,
+        sections,
+        part.next_section,
+        part.cut,
+    )
+
+
+def read_part(
+    text: str, sections: Sequence[HasText], from_section: int = 0, max_chars: int | None = None
+) -> Part:
     """Return as many whole sections as fit, at least one. A text without sections is read in
     pieces of `max_chars`, which count as sections."""
-    text, longest = full.text, max_chars or max(1, len(full.text))
-    places = list(_places(text, full.sections))
+    longest = max_chars or max(1, len(text))
+    places = list(_places(text, sections))
     starts = [start for start, _ in places] or list(range(0, len(text), longest)) or [0]
     if not 0 <= from_section < len(starts):
         count = f"{len(starts)} section{'s' * (len(starts) != 1)}"
@@ -58,15 +96,10 @@ def part_of(full: Readable[S], from_section: int = 0, max_chars: int | None = No
     while end < len(starts) and edges[end + 1] - begin <= longest:
         end += 1
     shown = text[begin : min(edges[end], begin + longest)]
-    return ItemPart(
+    return Part(
         shown,
         tuple(
-            PlacedSection(
-                n,
-                full.sections[n],
-                min(places[n][0] - begin, len(shown)),
-                min(places[n][1] - begin, len(shown)),
-            )
+            Place(n, *(min(edge - begin, len(shown)) for edge in places[n]))
             for n in range(from_section, end if places else from_section)
         ),
         end if end < len(starts) else None,
@@ -79,11 +112,10 @@ def _places(text: str, sections: Sequence[HasText]) -> Iterator[tuple[int, int]]
     between them. One that is not there, as notes on a task, is placed at the end."""
     at = 0
     for section in sections:
-        found = _SPACE.match(text, at)
-        start = found.end() if found else at
+        blank = _SPACE.match(text, at)
+        start = blank.end() if blank else at
         if not text.startswith(section.text, start):
-            there = text.find(section.text, start)
-            start, at = (start, len(text)) if there < 0 else (there, there + len(section.text))
-        else:
-            at = start + len(section.text)
+            start = max(start, text.find(section.text, start))
+        found = text.startswith(section.text, start)
+        at = start + len(section.text) if found else len(text)
         yield start, at
