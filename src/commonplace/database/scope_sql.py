@@ -7,16 +7,20 @@ from commonplace.database.columns import as_json
 from commonplace.model import ItemFilter, Scope
 
 
-def visible(scope: Scope, items: str = "i") -> tuple[str, dict[str, Any]]:
-    """Return the condition on `items AS i` (or another alias) for a scope, and its values."""
+def visible(scope: Scope, items: str = "i") -> str:
+    """Return the condition on `items AS i` (or another alias) for a scope, to use with `within`."""
     sql = f"{items}.library_id = :library_id"
-    values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.kb_only:
         sql += f" AND {items}.in_kb = 1"
     if scope.folders is not None:
         sql += f" AND {in_scope_folders(f'{items}.library_id', f'{items}.id')}"
-        values["scope_folders"] = sorted(scope.folders)
-    return sql, values
+    return sql
+
+
+def within(scope: Scope) -> dict[str, Any]:
+    """Return the values of the condition `visible`."""
+    values: dict[str, Any] = {"library_id": scope.library_id}
+    return values if scope.folders is None else values | {"scope_folders": sorted(scope.folders)}
 
 
 def in_scope_folders(library_id: str, item_id: str) -> str:

@@ -9,7 +9,7 @@ server: after a move to another one, those of the future are ignored.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx
 
 KEPT = 50_000
 _PRUNED_EVERY = 1_000

@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx
 from commonplace.model import new_id
 from commonplace.search_index import change_log
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from commonplace.database.transaction import Database
+from commonplace.database import Database
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.index import SectionIndex
 from commonplace.search_index.library_index import LibraryIndex

@@ -4,8 +4,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx, scope_sql
 from commonplace.model import WRONG, ItemFilter, Scope
 from commonplace.search_index.snapshot import Pool, Snapshot
 
@@ -28,9 +27,13 @@ def pools(
         return counted, counted
     if _only_leaves_out(where):
         return _scoped(tx, snapshot, scope, where, current), counted
-    (condition, values), (asked, more) = scope_sql.visible(scope), scope_sql.matching(where)
-    found = tx.all(f"SELECT i.id FROM items AS i WHERE {condition} AND {asked}", **values, **more)
-    return snapshot.pool([row["id"] for row in found]), counted
+    asked, values = scope_sql.matching(where)
+    found = tx.tuples(
+        f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
+        **scope_sql.within(scope),
+        **values,
+    )
+    return snapshot.pool(item_id for (item_id,) in found), counted
 
 
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:

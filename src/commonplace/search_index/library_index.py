@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx
 from commonplace.malloc_trim import release_memory
 from commonplace.search_index import change_log
 from commonplace.search_index.checkpoint import Checkpoints, IndexState, Named, prefix_names

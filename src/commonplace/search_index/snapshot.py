@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx
 from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
 from commonplace.search_index.postings import Rows, Run, Scores

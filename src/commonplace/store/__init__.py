@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commonplace.database import sqlite
-from commonplace.database.transaction import Database, Tx
+from commonplace.database import Database, Tx, sqlite
 from commonplace.errors import ConfigurationError, extra
 from commonplace.model import Json
 from commonplace.model.progress import Advance, no_advance

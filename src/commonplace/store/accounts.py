@@ -1,11 +1,9 @@
 """Sign-in: passwords, passkeys, browser sessions and one-time secrets."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
-from typing import Any
 
+from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.database.columns import from_micros
-from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, WebSession, now
 from commonplace.store import rows
@@ -84,21 +82,16 @@ class Accounts(Table):
 
     @writes
     def add_passkey(self, tx: Tx, passkey: Passkey) -> None:
-        insert_passkey(tx, passkey)
+        rows.insert(tx, "passkeys", passkey)
 
     @reads
     def passkey(self, tx: Tx, passkey_id: str) -> Passkey | None:
-        row = tx.one("SELECT * FROM passkeys WHERE id = :id", id=passkey_id)
-        return _passkey(row) if row else None
+        return rows.first(tx, Passkey, "SELECT * FROM passkeys WHERE id = :id", id=passkey_id)
 
     @reads
     def passkeys(self, tx: Tx, person_id: str) -> list[Passkey]:
-        return [
-            _passkey(row)
-            for row in tx.all(
-                "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id", id=person_id
-            )
-        ]
+        of_person = "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id"
+        return rows.every(tx, Passkey, of_person, id=person_id)
 
     @writes
     def record_passkey_use(self, tx: Tx, passkey_id: str, uses: int) -> None:
@@ -263,14 +256,6 @@ def put_password(tx: Tx, person_id: str, hash: str) -> None:
         hash=hash,
         at=now(),
     )
-
-
-def insert_passkey(tx: Tx, passkey: Passkey) -> None:
-    rows.insert(tx, "passkeys", passkey, public_key=urlsafe_b64encode(passkey.public_key).decode())
-
-
-def _passkey(row: Any) -> Passkey:
-    return rows.value(Passkey, row, public_key=urlsafe_b64decode(row["public_key"]))
 
 
 def _session(tx: Tx, digest: str) -> tuple[WebSession, Person, list[Membership]] | None:

@@ -12,12 +12,13 @@ import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
+from commonplace.database import Tx
 from commonplace.database.migrations import check_version
-from commonplace.database.transaction import Tx
 from commonplace.errors import Conflict, Invalid
 from commonplace.model.progress import Advance
 from commonplace.search_index.index import SectionIndex
@@ -26,39 +27,39 @@ from commonplace.store.items import delete_items
 
 FORMAT = 1
 AT_ONCE = 500
-# In an order in which they can be written again, with the keys they are read by.
-TABLES = {
-    "people": ("id",),
-    "libraries": ("id",),
-    "members": ("library_id", "person_id"),
-    "folders": ("library_id", "id"),
-    "tokens": ("library_id", "id"),
-    "token_folders": ("library_id", "token_id", "folder_id"),
-    "events": (),
-    "contents": ("id",),
-    "redirects": ("key",),
-    "items": ("library_id", "id"),
-    "folder_items": ("library_id", "folder_id", "item_id"),
-    "versions": ("library_id", "item_id", "revision"),
-    "aliases": ("library_id", "id"),
-    "sections": (),
-    "jobs": ("library_id", "id"),
-    "transcriptions": ("library_id", "id"),
-    "uploads": ("library_id", "id"),
-    "feeds": ("library_id", "id"),
-    "feed_entries": ("library_id", "feed_id", "entry"),
-    "relations": ("library_id", "from_id", "kind", "to_id"),
-    "captures": ("library_id", "id"),
-    "candidates": ("library_id", "id"),
-    "idempotency_keys": ("library_id", "owner", "key"),
-    "passwords": ("person_id",),
-    "passkeys": ("id",),
-    "web_sessions": ("digest",),
-    "once_only": ("digest",),
-    "published": ("library_id", "item_id"),
-    "saves": ("library_id", "owner_id", "item_id"),
-    "invitations": ("library_id", "id"),
-}
+# In an order in which they can be written again.
+TABLES = (
+    "people",
+    "libraries",
+    "members",
+    "folders",
+    "tokens",
+    "token_folders",
+    "events",
+    "contents",
+    "redirects",
+    "items",
+    "folder_items",
+    "versions",
+    "aliases",
+    "sections",
+    "jobs",
+    "transcriptions",
+    "uploads",
+    "feeds",
+    "feed_entries",
+    "relations",
+    "captures",
+    "candidates",
+    "idempotency_keys",
+    "passwords",
+    "passkeys",
+    "web_sessions",
+    "once_only",
+    "published",
+    "saves",
+    "invitations",
+)
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 
 Counts = dict[str, int]
@@ -81,7 +82,7 @@ def dump(tx: Tx, index: SectionIndex, file: Path, advance: Advance) -> Counts:
 
 def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advance) -> Counts:
     _make_room(tx, index, replace)
-    counts: Counter[str] = Counter(dict.fromkeys(TABLES, 0))
+    counts = dict.fromkeys(TABLES, 0)
     for (table, _), lines in groupby(
         _read(file, lambda share: advance(round(100 * share), 100)),
         key=lambda line: (line[0], tuple(line[1])),
@@ -89,7 +90,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
         if table == "sections":
             counts[table] += _restore_sections(tx, index, (row for _, row in lines))
             continue
-        for batch in _batches(row for _, row in lines):
+        while batch := [row for _, row in islice(lines, AT_ONCE)]:
             names = list(batch[0])
             tx.many(
                 f"""INSERT INTO {table} ({", ".join(names)})
@@ -99,21 +100,20 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
             counts[table] += len(batch)
     # Another version may have derived them by other rules.
     tx.run("UPDATE published SET change = change + 1")
-    return dict(counts)
+    return counts
 
 
 # -- writing
 
 
 def _write(tx: Tx, index: SectionIndex, out: IO[str], tell: Callable[[float], None]) -> Counts:
-    total = sum(tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"] for table in TABLES)
-    found = tx.one("SELECT max(version) AS version FROM schema_version")
-    _line(out, "commonplace", {"format": FORMAT, "schema": found["version"] if found else 0})
-    counts: Counts = {}
-    for table, key in TABLES.items():
-        lines = _sections(tx, index) if table == "sections" else _rows(tx, table, key)
-        counts[table] = 0
-        for row in lines:
+    total = sum(tx.scalar(f"SELECT count(*) FROM {table}") for table in TABLES)
+    schema = tx.scalar("SELECT max(version) FROM schema_version")
+    _line(out, "commonplace", {"format": FORMAT, "schema": schema})
+    counts = dict.fromkeys(TABLES, 0)
+    for table in TABLES:
+        stored = chain.from_iterable(tx.batches(f"SELECT * FROM {table}", AT_ONCE))
+        for row in _sections(tx, index) if table == "sections" else stored:
             _line(out, table, row)
             counts[table] += 1
             if counts[table] % AT_ONCE == 0:
@@ -126,26 +126,10 @@ def _line(out: IO[str], table: str, row: dict[str, Any]) -> None:
     out.write(json.dumps([table, row], ensure_ascii=False) + "\n")
 
 
-def _rows(tx: Tx, table: str, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """Yield rows in batches, each starting after the last key of the one before."""
-    if not key:
-        yield from (dict(row) for row in tx.all(f"SELECT * FROM {table}"))
-        return
-    columns, after, last = ", ".join(key), "", dict[str, Any]()
-    while found := tx.all(
-        f"SELECT * FROM {table} {after} ORDER BY {columns} LIMIT {AT_ONCE}", **last
-    ):
-        yield from (dict(row) for row in found)
-        after = f"WHERE ({columns}) > ({', '.join(':' + name for name in key)})"
-        last = {name: found[-1][name] for name in key}
-
-
 def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
-    for library_id, items in groupby(
-        _rows(tx, "items", TABLES["items"]), key=lambda item: item["library_id"]
-    ):
-        for batch in _batches(items):
-            ids = [item["id"] for item in batch]
+    for batch in tx.batches("SELECT library_id, id FROM items ORDER BY library_id, id", AT_ONCE):
+        for library_id, items in groupby(batch, key=itemgetter("library_id")):
+            ids = [item["id"] for item in items]
             vectors = index.vectors(tx, library_id, ids)
             for row in tx.all(
                 f"SELECT id, item_id, {', '.join(_SECTION)} FROM sections"
@@ -205,7 +189,7 @@ def _damaged(file: Path) -> Invalid:
 
 def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
     held = {
-        table: tx.all(f"SELECT count(*) AS n FROM {table}")[0]["n"]
+        table: tx.scalar(f"SELECT count(*) FROM {table}")
         for table in ("items", "folders", "tokens")
     }
     if any(held.values()) and not replace:
@@ -217,8 +201,9 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         raise Conflict(
             f"There is a library already ({there}); --force replaces all of it by the backup."
         )
-    for item in _rows(tx, "items", TABLES["items"]):
-        delete_items(tx, index, item["library_id"], [item["id"]])
+    while found := tx.tuples(f"SELECT library_id, id FROM items LIMIT {AT_ONCE}"):
+        for library_id, item_id in found:
+            delete_items(tx, index, library_id, [item_id])
     tx.run("DELETE FROM checkpoints")
     for table in reversed(TABLES):
         if table != "sections":
@@ -239,14 +224,3 @@ def _restore_sections(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any
         index.insert(tx, [(rows.item(item), sections)], stamp or "")
         count += len(sections)
     return count
-
-
-def _batches(found: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    batch: list[dict[str, Any]] = []
-    for row in found:
-        batch.append(row)
-        if len(batch) == AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
 from commonplace.store import rows

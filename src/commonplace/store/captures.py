@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads
+from commonplace.database import Table, Tx, reads, scope_sql
 from commonplace.errors import Conflict
 from commonplace.model import Capture, Scope
 from commonplace.store import rows
@@ -50,14 +49,13 @@ class Captures(Table):
 
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Capture:
-        condition, values = scope_sql.visible(scope)
         return rows.require(
             tx,
             Capture,
-            f"""SELECT c.* FROM {_VISIBLE.format(condition=condition)}
+            f"""SELECT c.* FROM {_VISIBLE.format(condition=scope_sql.visible(scope))}
                 AND c.item_id = :item_id ORDER BY c.created_at LIMIT 1""",
             item_id=item_id,
-            **values,
+            **scope_sql.within(scope),
         )
 
     @reads
@@ -65,8 +63,7 @@ class Captures(Table):
         self, tx: Tx, scope: Scope, *, limit: int, offset: int
     ) -> tuple[list[Capture], int]:
         """Return captures of items in scope, newest first, and their total."""
-        condition, values = scope_sql.visible(scope)
-        visible = _VISIBLE.format(condition=condition)
+        visible = _VISIBLE.format(condition=scope_sql.visible(scope))
         page = rows.every(
             tx,
             Capture,
@@ -74,9 +71,9 @@ class Captures(Table):
                 ORDER BY c.created_at DESC, c.id DESC LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
-            **values,
+            **scope_sql.within(scope),
         )
-        return page, tx.scalar(f"SELECT count(*) FROM {visible}", **values)
+        return page, tx.scalar(f"SELECT count(*) FROM {visible}", **scope_sql.within(scope))
 
 
 def insert_capture(tx: Tx, new: Capture) -> None:

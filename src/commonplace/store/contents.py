@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
+from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
 from commonplace.store import rows

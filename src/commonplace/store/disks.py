@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from commonplace.database import scope_sql
+from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.database.columns import as_json, from_micros
-from commonplace.database.transaction import Tx, reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     NO_DISK,
@@ -244,13 +243,12 @@ class Disks(IndexedTable):
     @reads
     def names(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Return public id and title of the items of sections in scope, by section id."""
-        condition, values = scope_sql.visible(scope)
         found = tx.tuples(
             f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
                 WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id
-                AND {condition}""",
+                AND {scope_sql.visible(scope)}""",
             ids=list(section_ids),
-            **values,
+            **scope_sql.within(scope),
         )
         return {section_id: (public_id, title) for section_id, public_id, title in found}
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx, scope_sql
 from commonplace.model import Content, Entry, Item, Scope
 from commonplace.store import rows
 from commonplace.store.item_folders import folders_of
@@ -76,15 +75,14 @@ def find_visible(
 
     Items whose source is still to be read count only if `unread`.
     """
-    condition, within = scope_sql.visible(scope)
     wanted = wanted if unread else f"{wanted} AND i.ingest_status IS NULL"
     row = tx.one(
         f"""{_BY_CONTENT} AND {wanted} AND i.entity_type = :entity_type
-            AND (({condition}) OR ({ADDED_AND_NOT_FILED}))
+            AND (({scope_sql.visible(scope)}) OR ({ADDED_AND_NOT_FILED}))
             ORDER BY i.ingest_status IS NOT NULL, i.created_at LIMIT 1""",
         entity_type=entity_type,
         token_id=token_id,
-        **within,
+        **scope_sql.within(scope),
         **values,
     )
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
@@ -122,17 +120,18 @@ def find_imported(tx: Tx, scope: Scope, content: Content, entry: Entry) -> Item 
     """
     if not content.text:
         return None
-    item, (condition, within) = entry.item, scope_sql.visible(scope)
+    item = entry.item
     found = tx.all(
         f"""{_BY_CONTENT} AND c.hash = :hash AND i.title = :title
             AND i.entity_type = :entity_type AND (:dated = 0 OR i.created_at = :at)
-            AND i.ingest_status IS NULL AND {condition} ORDER BY i.created_at, i.id""",
+            AND i.ingest_status IS NULL AND {scope_sql.visible(scope)}
+            ORDER BY i.created_at, i.id""",
         hash=content.hash,
         title=item.title,
         entity_type=item.entity_type,
         dated=int(entry.dated),
         at=item.created_at,
-        **within,
+        **scope_sql.within(scope),
     )
     paths = (None, item.metadata.get("path"))
     return next((old for old in map(rows.item, found) if old.metadata.get("path") in paths), None)

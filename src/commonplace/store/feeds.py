@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
 from commonplace.store import rows

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from commonplace.database.transaction import Tx, reads, writes
+from commonplace.database import Tx, reads, writes
 from commonplace.errors import NameTaken, NotFound
 from commonplace.model import Folder, FolderImpact, Scope, now
 from commonplace.search_index.index import IndexedTable

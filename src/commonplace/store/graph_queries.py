@@ -8,10 +8,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from commonplace.database import scope_sql
+from commonplace.database import Tx, scope_sql
 from commonplace.database.columns import from_micros
-from commonplace.database.transaction import Tx
-from commonplace.errors import NotFound
 from commonplace.model import (
     Dependencies,
     Item,
@@ -25,6 +23,7 @@ from commonplace.model import (
     Ticket,
 )
 from commonplace.store import rows
+from commonplace.store.item_queries import find_row
 
 FAN = 30  # relations that are followed from one item, each way
 FRONT = 40  # items that the walk goes on from after a hop
@@ -74,22 +73,15 @@ def neighbourhood(
     # All direct neighbours can be paged through; further away, the number is limited.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = scope_sql.matching(where)
-    start, name = _named(scope, ref)
-    center = tx.one(
-        f"SELECT {_COLUMNS} FROM items AS i WHERE {start}", **name, **scope_sql.visible(scope)[1]
-    )
-    if center is None:
-        return neighbourhood(
-            tx, scope, _merged_into(tx, scope, ref), depth, kinds, where, limit, offset
-        )
+    center = rows.item(find_row(tx, scope, ref))
     # Distance and best step to each item, in the order to show them.
     met: dict[str, tuple[int, Step]] = {}
     followed: list[Step] = []
-    front, cut = [center["id"]], False
+    front, cut = [center.id], False
     for distance in range(1, depth + 1):
         fan = first if distance == 1 else FAN
         steps = _steps(tx, scope, front, kinds, where if distance == depth else ItemFilter(), fan)
-        hop = _best_ways(steps, {center["id"], *met}, max(REACH, 2 * first))
+        hop = _best_ways(steps, {center.id, *met}, max(REACH, 2 * first))
         cut = cut or (
             len(hop) >= max(REACH, 2 * first)
             or (distance < depth and len(hop) > FRONT)
@@ -110,7 +102,7 @@ def neighbourhood(
     shown = dict(list(met.items())[offset : offset + limit])
     total = len(met)
     if cut and depth == 1:
-        total, cut = tx.recall(_count, scope, center["id"], tuple(kinds), where), False
+        total, cut = tx.recall(_count, scope, center.id, tuple(kinds), where), False
     items = {
         row["id"]: rows.item(row)
         for row in tx.all(
@@ -123,13 +115,13 @@ def neighbourhood(
         Neighbour(items[node], distance, step.kind, step.direction, items[step.via].entity_id)
         for node, (distance, step) in shown.items()
     )
-    places = {node: place for place, node in enumerate((center["id"], *shown))}
+    places = {node: place for place, node in enumerate((center.id, *shown))}
     between = [step for step in followed if step.node in places and step.via in places]
     relations = dict.fromkeys(
         step.relation(scope.library_id)
         for step in sorted(between, key=lambda step: (places[step.node], _rank(step)))
     )
-    return Neighbourhood(rows.item(center), reached, tuple(relations), total, cut)
+    return Neighbourhood(center, reached, tuple(relations), total, cut)
 
 
 def _best_ways(steps: Iterable[Step], seen: set[str], most: int) -> dict[str, Step]:
@@ -174,7 +166,7 @@ def _steps(
             " UNION ALL ".join(ways),
             front=list(front),
             fan=fan,
-            **scope_sql.visible(scope)[1],
+            **scope_sql.within(scope),
             **wanted,
             **({"kinds": list(kinds)} if kinds else {}),
         )
@@ -199,12 +191,12 @@ def _seen(scope: Scope, end: str, asked: str = "TRUE") -> str:
     if not scope.kb_only and asked == "TRUE":
         return scope_sql.in_scope_folders("r.library_id", f"r.{end}")
     return f"""EXISTS (SELECT 1 FROM items AS i WHERE i.id = r.{end}
-               AND {scope_sql.visible(scope)[0]} AND {asked})"""
+               AND {scope_sql.visible(scope)} AND {asked})"""
 
 
 def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: ItemFilter) -> int:
     """Count all neighbours of a hub: the slowest part of a page, and the same for the next."""
-    (asked, wanted), (_, values) = scope_sql.matching(where), scope_sql.visible(scope)
+    asked, wanted = scope_sql.matching(where)
     ways = " UNION ".join(
         f"SELECT r.{far} AS node FROM relations AS r WHERE r.{near} = :center"
         f" AND {_followed(scope, far, bool(kinds), asked)}"
@@ -213,7 +205,7 @@ def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: Ite
     total = tx.scalar(
         f"SELECT count(*) FROM ({ways}) AS w",
         center=center,
-        **values,
+        **scope_sql.within(scope),
         **wanted,
         **({"kinds": list(kinds)} if kinds else {}),
     )
@@ -222,34 +214,27 @@ def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: Ite
 
 def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Dependencies:
     asked, wanted = scope_sql.matching(where)
-    condition, values = scope_sql.visible(scope)
-    start, name = _named(scope, ref)
+    center = find_row(tx, scope, ref)["id"]
     # CROSS JOIN: SQLite then goes from link to link, never through all relations for each.
     found = tx.all(
         f"""
         WITH RECURSIVE chain (node) AS (
-            SELECT i.id FROM items AS i WHERE {start}
+            SELECT :center
             UNION SELECT i.id FROM chain CROSS JOIN relations AS r CROSS JOIN items AS i
                   WHERE r.library_id = :library_id AND r.from_id = chain.node
-                  AND r.kind = 'DEPENDS_ON' AND i.id = r.to_id AND {condition})
+                  AND r.kind = 'DEPENDS_ON' AND i.id = r.to_id AND {scope_sql.visible(scope)})
         SELECT {_COLUMNS}, CASE WHEN {asked} THEN 1 ELSE 0 END AS asked
         FROM (SELECT node FROM chain LIMIT :bound) AS c CROSS JOIN items AS i
         WHERE i.library_id = :library_id AND i.id = c.node
         ORDER BY i.created_at, i.id""",
+        center=center,
         bound=CHAIN + 1,
-        **name,
         **wanted,
-        **values,
+        **scope_sql.within(scope),
     )
     items = {row["id"]: rows.item(row) for row in found}
-    center = next(
-        (item for item in items.values() if item.id == ref.id or item.public_id == ref.public_id),
-        None,
-    )
-    if center is None:
-        return dependencies(tx, scope, _merged_into(tx, scope, ref), where)
     return Dependencies(
-        center,
+        items[center],
         tuple(items.values()),
         tuple(_waits(tx, scope, list(items))),
         frozenset(row["id"] for row in found if row["asked"]),
@@ -266,19 +251,19 @@ def tickets(
     worth: TaskWeights | None,
 ) -> tuple[list[Ticket], list[tuple[Any, ...]], int | None]:
     """Read only the columns that tasks are ranked by, from an index that has them all."""
-    (condition, values), (asked, wanted) = scope_sql.visible(scope), scope_sql.matching(where)
+    asked, values = scope_sql.matching(where)
+    values |= scope_sql.within(scope)
     inside, mine, theirs = "TRUE", "TRUE", "TRUE"
     if project_id is not None:
         inside = """EXISTS (SELECT 1 FROM relations AS p WHERE p.library_id = :library_id
                     AND p.from_id = i.id AND p.kind = 'BELONGS_TO' AND p.to_id = :project_id)"""
         mine = """i.id || '' IN (SELECT from_id FROM relations WHERE library_id = :library_id
                   AND to_id = :project_id AND kind = 'BELONGS_TO')"""  # faster for very many
-        wanted["project_id"] = project_id
+        values["project_id"] = project_id
     if assignee is not None:
         theirs = f"(i.assignees = '[]' OR {scope_sql.list_contains('i.assignees', 'theirs')})"
-        wanted["theirs"] = scope_sql.list_element(assignee)
-    values |= wanted
-    is_open = f"{condition} AND {asked} AND i.entity_type IN ('task', 'epic')"
+        values["theirs"] = scope_sql.list_element(assignee)
+    is_open = f"{scope_sql.visible(scope)} AND {asked} AND i.entity_type IN ('task', 'epic')"
     read = f"""SELECT i.id, i.entity_type, i.status, i.priority, i.due_date, i.created_at,
                {inside}, {theirs}
                FROM items AS i
@@ -317,7 +302,7 @@ def dependency_pairs(tx: Tx, scope: Scope) -> list[Any]:
             WHERE r.library_id = :library_id AND r.kind = 'DEPENDS_ON'
             AND {_seen(scope, "from_id")} AND {_seen(scope, "to_id")}
             ORDER BY r.from_id, r.to_id""",
-        **scope_sql.visible(scope)[1],
+        **scope_sql.within(scope),
     )
 
 
@@ -366,7 +351,6 @@ def find_cycle(
     tx: Tx, scope: Scope, from_id: str, to_id: str, kind: str = "DEPENDS_ON"
 ) -> list[Item]:
     """Return a shortest cycle: the way back from the second item to the first."""
-    condition, values = scope_sql.visible(scope)
     if from_id != to_id and not tx.one(
         """SELECT 1 FROM relations
            WHERE library_id = :library_id AND to_id = :from_id AND kind = :kind LIMIT 1""",
@@ -379,8 +363,8 @@ def find_cycle(
                       SELECT :to_id UNION
                       SELECT i.id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
                       WHERE r.library_id = :library_id AND r.from_id = reached.node
-                      AND r.kind = :kind AND i.id = r.to_id AND {condition})"""
-    asked = {"to_id": to_id, "kind": kind, **values}
+                      AND r.kind = :kind AND i.id = r.to_id AND {scope_sql.visible(scope)})"""
+    asked = {"to_id": to_id, "kind": kind, **scope_sql.within(scope)}
     if not tx.one(
         f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked
     ):
@@ -392,7 +376,7 @@ def find_cycle(
             CROSS JOIN relations AS r
             CROSS JOIN items AS i
             WHERE r.library_id = :library_id AND r.from_id = reached.node AND r.kind = :kind
-            AND i.id = r.to_id AND {condition}
+            AND i.id = r.to_id AND {scope_sql.visible(scope)}
             ORDER BY i.created_at, r.from_id, r.to_id""",
         **asked,
     ):
@@ -407,46 +391,26 @@ def find_cycle(
     way = [from_id]
     while way[-1] != to_id:
         way.append(before[way[-1]])
-    found = tx.all(f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}", ids=way, **values)
+    found = tx.all(
+        f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
+        ids=way,
+        **scope_sql.within(scope),
+    )
     items = {row["id"]: rows.item(row) for row in found}
     return [items[node] for node in [from_id, *reversed(way)]]
 
 
 def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
     """Return the dependencies among the items, in scope."""
-    condition, values = scope_sql.visible(scope)
     return rows.every(
         tx,
         Relation,
         # An expression: else SQLite looks for each of them with each of them.
         f"""SELECT r.* FROM relations AS r
-                JOIN items AS i ON i.id = r.to_id AND {condition}
+                JOIN items AS i ON i.id = r.to_id AND {scope_sql.visible(scope)}
                 WHERE r.library_id = :library_id AND r.from_id IN :ids
                 AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
                 ORDER BY i.created_at, r.from_id, r.to_id""",
         ids=list(ids),
-        **values,
+        **scope_sql.within(scope),
     )
-
-
-def _named(scope: Scope, ref: ItemRef) -> tuple[str, dict[str, Any]]:
-    """Return the condition for the item with this reference, within the scope."""
-    condition, _ = scope_sql.visible(scope)
-    named = f"{condition} AND i.{'id' if ref.id is not None else 'public_id'} = :named"
-    values = {"named": ref.id if ref.id is not None else ref.public_id}
-    if ref.entity_type is None:
-        return named, values
-    return f"{named} AND i.entity_type = :named_type", values | {"named_type": ref.entity_type}
-
-
-def _merged_into(tx: Tx, scope: Scope, ref: ItemRef) -> ItemRef:
-    """Return the item that replaced an unread one with this reference. NotFound: none did."""
-    column, name = ("id", ref.id) if ref.id is not None else ("public_id", ref.public_id)
-    row = tx.one(
-        f"SELECT item_id FROM aliases WHERE library_id = :library_id AND {column} = :name",
-        library_id=scope.library_id,
-        name=name,
-    )
-    if row is None:
-        raise NotFound(ref.missing)
-    return ItemRef(id=row["item_id"], entity_type=ref.entity_type, text=ref.text)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from commonplace.database.transaction import Table, Tx, writes
+from commonplace.database import Table, Tx, writes
 from commonplace.model import now
 from commonplace.store import rows
 

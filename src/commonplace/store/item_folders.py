@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from commonplace.database.transaction import Tx
+from commonplace.database import Tx
 from commonplace.errors import NotFound
 from commonplace.model import Scope
 

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx, reads, reads_inline
+from commonplace.database import Tx, reads, reads_inline, scope_sql
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Content,
@@ -45,9 +44,7 @@ class ItemQueries(IndexedTable):
 
     @reads_inline
     def get_with_sections(self, tx: Tx, scope: Scope, ref: ItemRef) -> FullItem:
-        row = _by_ref(tx, *scope_sql.visible(scope), ref, select=_WITH_TEXT)
-        if row is None:
-            raise NotFound(ref.missing)
+        row = find_row(tx, scope, ref, select=_WITH_TEXT)
         key = {"library_id": row["library_id"], "item_id": row["id"]}
         sections = tx.all(
             """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :item_id
@@ -75,14 +72,13 @@ class ItemQueries(IndexedTable):
 
     @reads
     def _get_many(self, tx: Tx, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
-        condition, values = scope_sql.visible(scope)
         found = _with_folders(
             tx,
             scope,
             tx.all(
-                f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {condition}",
+                f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
                 ids=list(item_ids),
-                **values,
+                **scope_sql.within(scope),
             ),
         )
         return {item.id: item for item in found}
@@ -139,15 +135,15 @@ class ItemQueries(IndexedTable):
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """Return the item with this id, public id or entity id. NotFound: deleted or out of scope."""
-    row = _by_ref(tx, *scope_sql.visible(scope), ref, lock=lock)
-    if row is None:
-        raise NotFound(ref.missing)
+    row = find_row(tx, scope, ref, lock=lock)
     return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
 
 
 def find_by_id(tx: Tx, scope: Scope, item_id: str) -> Item | None:
     """Return an item in scope, without its folders, for this transaction to change."""
-    row = _by_ref(tx, *scope_sql.visible(scope), ItemRef(id=item_id), lock=True)
+    row = _by_ref(
+        tx, scope_sql.visible(scope), scope_sql.within(scope), ItemRef(id=item_id), lock=True
+    )
     return rows.item(row) if row else None
 
 
@@ -175,6 +171,14 @@ def find_own(
         if not row:
             raise
         return rows.item(row)
+
+
+def find_row(tx: Tx, scope: Scope, ref: ItemRef, **how: Any) -> Any:
+    """Return the row of an item in scope. `how`: lock, select."""
+    row = _by_ref(tx, scope_sql.visible(scope), scope_sql.within(scope), ref, **how)
+    if row is None:
+        raise NotFound(ref.missing)
+    return row
 
 
 def _by_ref(
@@ -223,11 +227,8 @@ def _matching(tx: Tx, scope: Scope, where: ItemFilter) -> tuple[str, dict[str, A
         for kind, parent_id in ((Kind.BELONGS_TO, where.project_id), (Kind.PART_OF, where.epic_id))
         if parent_id
     )
-    (visible, values), (matching, more) = (
-        scope_sql.visible(scope),
-        scope_sql.matching(where, probed=large),
-    )
-    return f"{visible} AND {matching}", values | more
+    matching, values = scope_sql.matching(where, probed=large)
+    return f"{scope_sql.visible(scope)} AND {matching}", scope_sql.within(scope) | values
 
 
 def _total(tx: Tx, scope: Scope, where: ItemFilter) -> int:

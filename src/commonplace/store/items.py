@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from commonplace.database.transaction import Tx, writes
+from commonplace.database import Tx, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     Annotation,

@@ -8,8 +8,7 @@ from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
+from commonplace.database import Table, Tx, reads, reads_inline, scope_sql, writes
 from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
 
@@ -82,12 +81,11 @@ class Jobs(Table):
 
         Counts no further than COUNTED + 1. Return also an error of one that failed before.
         """
-        condition, values = scope_sql.visible(scope) if scope else ("TRUE", {})
-        own = "j.library_id = :library_id" if scope else "TRUE"
+        own = f"j.library_id = :library_id AND {scope_sql.visible(scope)}" if scope else "TRUE"
+        values = {"kind": kind} | (scope_sql.within(scope) if scope else {})
         found = tx.tuples(
-            f"""SELECT 1 FROM jobs AS j {_OF_ITEM} WHERE {own} AND j.kind = :kind
-                AND j.state IN ('queued', 'running') AND {condition} LIMIT :most""",
-            kind=kind,
+            f"""SELECT 1 FROM jobs AS j {_OF_ITEM} WHERE j.kind = :kind
+                AND j.state IN ('queued', 'running') AND {own} LIMIT :most""",
             most=COUNTED + 1,
             **values,
         )
@@ -96,8 +94,7 @@ class Jobs(Table):
             f"""SELECT j.error FROM (
                     SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
                     ORDER BY run_after DESC LIMIT :most) AS j {_OF_ITEM}
-                WHERE j.error IS NOT NULL AND {condition} LIMIT 1""",
-            kind=kind,
+                WHERE j.error IS NOT NULL AND {own} LIMIT 1""",
             most=COUNTED,
             **values,
         )
@@ -248,14 +245,13 @@ class Jobs(Table):
     @writes
     def withdraw(self, tx: Tx, scope: Scope, item_ids: Sequence[str], kind: str) -> int:
         """Delete the items' queued jobs of a kind; return how many."""
-        condition, values = scope_sql.visible(scope)
         return tx.run(
             f"""DELETE FROM jobs WHERE library_id = :library_id AND kind = :kind
                 AND state = 'queued' AND item_id IN
-                (SELECT i.id FROM items AS i WHERE {condition} AND i.id IN :ids)""",
+                (SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND i.id IN :ids)""",
             kind=kind,
             ids=list(item_ids),
-            **values,
+            **scope_sql.within(scope),
         )
 
     @reads
@@ -270,7 +266,7 @@ class Jobs(Table):
         limit: int,
     ) -> list[Job]:
         """Return jobs in scope, newest first; without kinds or items, those of all."""
-        condition, values = scope_sql.visible(scope)
+        condition, values = scope_sql.visible(scope), scope_sql.within(scope)
         for column, wanted in (("kind", kinds), ("item_id", item_ids)):
             if wanted:
                 condition += f" AND j.{column} IN :{column}s"
@@ -288,14 +284,13 @@ class Jobs(Table):
 
     @reads_inline
     def get(self, tx: Tx, scope: Scope, job_id: str) -> Job:
-        condition, values = scope_sql.visible(scope)
         return rows.require(
             tx,
             Job,
             f"""SELECT j.* FROM jobs AS j {_OF_ITEM}
-                WHERE {condition} AND j.library_id = :library_id AND j.id = :id""",
+                WHERE {scope_sql.visible(scope)} AND j.library_id = :library_id AND j.id = :id""",
             id=job_id,
-            **values,
+            **scope_sql.within(scope),
         )
 
     @writes

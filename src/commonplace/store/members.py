@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
 from commonplace.store import rows
-from commonplace.store.accounts import insert_passkey, put_password
+from commonplace.store.accounts import put_password
 from commonplace.store.people import insert_person, insert_token, lock_library
 
 _MEMBERS = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
@@ -126,7 +126,7 @@ class Members(Table):
         if isinstance(sign_in, str):
             put_password(tx, person.id, sign_in)
         elif sign_in:
-            insert_passkey(tx, replace(sign_in, person_id=person.id))
+            rows.insert(tx, "passkeys", replace(sign_in, person_id=person.id))
         if not tx.run(
             """INSERT INTO members (library_id, person_id, role)
                VALUES (:library_id, :person_id, :role) ON CONFLICT DO NOTHING""",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from commonplace.database.transaction import Table, Tx, reads, reads_inline, writes
+from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable

@@ -8,8 +8,7 @@ replaces it, directly or not. Both are kept in the transaction that changes eith
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.database import Table, Tx, reads, scope_sql, writes
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
@@ -66,10 +65,6 @@ class Relations(Table):
     ) -> list[Relation]:
         """Return relations that start or end at the items, oldest first; with `outgoing`, only
         those that start there."""
-        (visible_from, values), (visible_to, _) = (
-            scope_sql.visible(scope, "f"),
-            scope_sql.visible(scope, "t"),
-        )
         wanted = " AND r.kind IN :kinds" if kinds else ""
         found: dict[Relation, None] = {}
         for end in ("from_id",) if outgoing else ("from_id", "to_id"):
@@ -80,11 +75,11 @@ class Relations(Table):
                     JOIN items AS f ON f.library_id = r.library_id AND f.id = r.from_id
                     JOIN items AS t ON t.library_id = r.library_id AND t.id = r.to_id
                     WHERE r.library_id = :library_id AND r.{end} IN :ids{wanted}
-                    AND {visible_from} AND {visible_to}
+                    AND {scope_sql.visible(scope, "f")} AND {scope_sql.visible(scope, "t")}
                     ORDER BY r.created_at, r.from_id, r.to_id""",
                 ids=list(item_ids),
-                **({"kinds": list(kinds)} if kinds else {}),
-                **values,
+                kinds=list(kinds),
+                **scope_sql.within(scope),
             ):
                 found.setdefault(relation)
         return list(found)
@@ -94,16 +89,15 @@ class Relations(Table):
         self, tx: Tx, scope: Scope, epic_id: str, statuses: Sequence[str], *, but: bool = False
     ) -> bool:
         """Return whether a task of the epic has one of these statuses, or with `but` another."""
-        condition, values = scope_sql.visible(scope)
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
         task = tx.one(
             f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i
                 WHERE r.library_id = :library_id AND r.to_id = :epic_id AND r.kind = 'PART_OF'
-                AND i.id = r.from_id AND {condition} AND i.entity_type = 'task'
+                AND i.id = r.from_id AND {scope_sql.visible(scope)} AND i.entity_type = 'task'
                 AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
             epic_id=epic_id,
             statuses=list(statuses),
-            **values,
+            **scope_sql.within(scope),
         )
         return task is not None
 
@@ -240,13 +234,12 @@ def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
     wanted = {item_id for item_id in item_ids if item_id is not None}
-    condition, values = scope_sql.visible(scope)
     seen = {
         item_id
         for (item_id,) in tx.tuples(
-            f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {condition}",
+            f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
             ids=sorted(wanted),
-            **values,
+            **scope_sql.within(scope),
         )
     }
     if wanted - seen:

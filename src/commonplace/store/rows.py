@@ -1,15 +1,17 @@
 """Convert rows to values and back: by a dataclass's fields, and faster for items."""
 
 import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
-from enum import Enum
+from enum import EnumType
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 import orjson
 
+from commonplace.database import Tx
 from commonplace.database.columns import (
     as_json,
     from_micros,
@@ -18,7 +20,6 @@ from commonplace.database.columns import (
     micros,
     texts,
 )
-from commonplace.database.transaction import Tx
 from commonplace.errors import NotFound
 from commonplace.model import Item, Json, Passage, Section
 
@@ -28,6 +29,7 @@ _READERS: dict[Any, Callable[[Any], Any]] = {
     datetime: from_micros,
     datetime | None: from_optional_micros,
     bool: bool,
+    bytes: urlsafe_b64decode,
     Json: json_value,
     Json | None: lambda column: None if column is None else json_value(column),
     tuple[str, ...]: texts,
@@ -64,16 +66,10 @@ def every(tx: Tx, kind: type[V], sql: str, /, **values: Any) -> list[V]:
 
 @cache
 def _readers(kind: Any) -> list[tuple[str, Callable[[Any], Any] | None]]:
-    hints = get_type_hints(kind)
     return [
-        (field.name, hint if _is_enum(hint) else _READERS.get(hint))
-        for field in fields(kind)
-        for hint in [hints[field.name]]
+        (name, hint if isinstance(hint, EnumType) else _READERS.get(hint))
+        for name, hint in get_type_hints(kind).items()
     ]
-
-
-def _is_enum(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, Enum)
 
 
 def column(written: Any) -> Any:
@@ -82,6 +78,8 @@ def column(written: Any) -> Any:
         return as_json(written)
     if isinstance(written, datetime):
         return micros(written)
+    if isinstance(written, bytes):
+        return urlsafe_b64encode(written).decode()
     return int(written) if isinstance(written, bool) else written
 
 

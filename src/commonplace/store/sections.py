@@ -7,8 +7,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Tx, reads, writes
+from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
 from commonplace.search_index.index import IndexedTable
@@ -147,16 +146,13 @@ class Sections(IndexedTable):
         self, tx: Tx, scope: Scope, item_ids: Sequence[str], where: ItemFilter | None = None
     ) -> list[Passage]:
         """Return the first passage of each item, in any order."""
-        (condition, values), (matching, more) = (
-            scope_sql.visible(scope),
-            scope_sql.matching(where or ItemFilter()),
-        )
+        matching, values = scope_sql.matching(where or ItemFilter())
         found = tx.tuples(
             f"""{_passage(scope)} AND s.library_id = :library_id AND s.item_id IN :ids
-                AND s.position = 0 AND {condition} AND {matching}""",
+                AND s.position = 0 AND {scope_sql.visible(scope)} AND {matching}""",
             ids=list(item_ids),
+            **scope_sql.within(scope),
             **values,
-            **more,
         )
         return [rows.passage(row) for row in found]
 
@@ -166,17 +162,16 @@ class Sections(IndexedTable):
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Return the ids of items whose first passage has a vector of this stamp, and a matrix
         with a row for each."""
-        condition, values = scope_sql.visible(scope)
         codec = FORMATS[tx.engine]
         found = tx.tuples(
             f"""SELECT s.item_id, {codec.column} FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                 {_VECTORS}
                 WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
-                AND {condition} ORDER BY s.item_id""",
+                AND {scope_sql.visible(scope)} ORDER BY s.item_id""",
             ids=list(item_ids),
             stamp=stamp,
-            **values,
+            **scope_sql.within(scope),
         )
         if not found:
             return [], np.zeros((0, 1), np.float32)
@@ -214,25 +209,24 @@ class Sections(IndexedTable):
     @reads
     def coverage(self, tx: Tx, scope: Scope, stamp: str) -> tuple[int, int]:
         """Return how many sections have a vector of this stamp, and how many there are."""
-        condition, values = scope_sql.visible(scope)
         [(done, total)] = tx.tuples(
             f"""SELECT count(v.section_id), count(*) FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                LEFT {_VECTORS} WHERE {condition}""",
+                LEFT {_VECTORS} WHERE {scope_sql.visible(scope)}""",
             stamp=stamp,
-            **values,
+            **scope_sql.within(scope),
         )
         return done, total
 
     @reads
     def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope | None = None) -> bool:
         """Return whether another embedder made any vector, or any that the scope sees."""
-        sql, values = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp", {"stamp": stamp}
-        if scope:
-            condition, more = scope_sql.visible(scope)
-            sql += f" AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {condition})"
-            values |= more
-        return tx.one(f"{sql} LIMIT 1", **values) is not None
+        other = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp"
+        if scope is None:
+            return tx.one(f"{other} LIMIT 1", stamp=stamp) is not None
+        seen = f"SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {scope_sql.visible(scope)}"
+        sql = f"{other} AND EXISTS ({seen}) LIMIT 1"
+        return tx.one(sql, stamp=stamp, **scope_sql.within(scope)) is not None
 
 
 def _passage(scope: Scope) -> str:
@@ -242,9 +236,10 @@ def _passage(scope: Scope) -> str:
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
-    condition, values = scope_sql.visible(scope)
     found = tx.tuples(
-        f"{_passage(scope)} AND s.id IN :ids AND {condition}", ids=list(section_ids), **values
+        f"{_passage(scope)} AND s.id IN :ids AND {scope_sql.visible(scope)}",
+        ids=list(section_ids),
+        **scope_sql.within(scope),
     )
     return [rows.passage(row) for row in found]
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads
+from commonplace.database import Table, Tx, reads, scope_sql
 from commonplace.model import Scope
 
 _DAY = 86_400_000_000
@@ -33,22 +32,22 @@ class Totals:
 class Statistics(Table):
     @reads
     def totals(self, tx: Tx, scope: Scope) -> Totals:
-        condition, values = scope_sql.visible(scope)
         found = tx.tuples(
             f"""SELECT i.entity_type, count(*) AS n, sum(i.word_count) FROM items AS i
-                WHERE {condition} GROUP BY i.entity_type ORDER BY n DESC""",
-            **values,
+                WHERE {scope_sql.visible(scope)} GROUP BY i.entity_type ORDER BY n DESC""",
+            **scope_sql.within(scope),
         )
         sections = tx.scalar(
             f"""SELECT count(*) FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                WHERE {condition}""",
-            **values,
+                WHERE {scope_sql.visible(scope)}""",
+            **scope_sql.within(scope),
         )
         characters = tx.scalar(
             f"""SELECT coalesce(sum(length(c.text)), 0) FROM contents AS c
-                WHERE c.id IN (SELECT i.content_id FROM items AS i WHERE {condition})""",
-            **values,
+                WHERE c.id IN (
+                    SELECT i.content_id FROM items AS i WHERE {scope_sql.visible(scope)})""",
+            **scope_sql.within(scope),
         )
         return Totals(
             sum(count for _, count, _ in found),
@@ -61,12 +60,12 @@ class Statistics(Table):
     @reads
     def added_by_day(self, tx: Tx, scope: Scope, since: datetime) -> dict[str, int]:
         """Count items by the day they were added (ISO, UTC)."""
-        condition, values = scope_sql.visible(scope)
         found = tx.tuples(
             f"""SELECT i.created_at / {_DAY}, count(*) FROM items AS i
-                WHERE {condition} AND i.created_at >= :since GROUP BY i.created_at / {_DAY}""",
+                WHERE {scope_sql.visible(scope)} AND i.created_at >= :since
+                GROUP BY i.created_at / {_DAY}""",
             since=since,
-            **values,
+            **scope_sql.within(scope),
         )
         return {_iso(day): count for day, count in found}
 

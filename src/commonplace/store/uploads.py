@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads, writes
+from commonplace.database import Table, Tx, reads, scope_sql, writes
 from commonplace.errors import Conflict
 from commonplace.model import Json, Scope, Upload
 from commonplace.store import rows
@@ -26,14 +25,14 @@ class Uploads(Table):
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Upload | None:
         """Return the file that an item in scope was made of."""
-        condition, values = scope_sql.visible(scope)
         return rows.first(
             tx,
             Upload,
             f"""SELECT u.* FROM uploads AS u JOIN items AS i {_OF_ITEM}
-                WHERE {condition} AND u.item_id = :item_id ORDER BY u.created_at LIMIT 1""",
+                WHERE {scope_sql.visible(scope)} AND u.item_id = :item_id
+                ORDER BY u.created_at LIMIT 1""",
             item_id=item_id,
-            **values,
+            **scope_sql.within(scope),
         )
 
     @reads

@@ -1,7 +1,6 @@
 """Earlier texts of items: written when a text is replaced, read within the scope of the item."""
 
-from commonplace.database import scope_sql
-from commonplace.database.transaction import Table, Tx, reads
+from commonplace.database import Table, Tx, reads, scope_sql
 from commonplace.model import Item, Scope, Version
 from commonplace.store import rows
 from commonplace.store.contents import drop_unused_content
@@ -16,18 +15,18 @@ class Versions(Table):
     @reads
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> list[Version]:
         """Return an item's versions without their texts, newest first."""
-        condition, values = scope_sql.visible(scope)
-        sql = _SELECT.format(text="''", join="", condition=condition)
+        sql = _SELECT.format(text="''", join="", condition=scope_sql.visible(scope))
         newest_first = f"{sql} ORDER BY v.revision DESC"
-        return rows.every(tx, Version, newest_first, item_id=item_id, **values)
+        return rows.every(tx, Version, newest_first, item_id=item_id, **scope_sql.within(scope))
 
     @reads
     def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
-        condition, values = scope_sql.visible(scope)
         join = "JOIN contents AS c ON c.id = v.content_id"
-        sql = _SELECT.format(text="c.text", join=join, condition=condition)
+        sql = _SELECT.format(text="c.text", join=join, condition=scope_sql.visible(scope))
         which = {"item_id": item_id, "revision": revision}
-        return rows.require(tx, Version, f"{sql} AND v.revision = :revision", **which, **values)
+        return rows.require(
+            tx, Version, f"{sql} AND v.revision = :revision", **which, **scope_sql.within(scope)
+        )
 
 
 def keep_version(tx: Tx, before: Item, after: Item) -> None:
