@@ -49,6 +49,7 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "Entities.with_text",
     "Library.add_existing",
     "Library.keep",
+    "Library.reread",
     "Memory.keep",
     "QueuedItems.enqueue",
     "QueuedItems.file_existing",

@@ -2,7 +2,7 @@
 
 import uuid
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -125,6 +125,16 @@ class Version:
     text: str = ""
 
 
+def publication_date(metadata: Json) -> datetime | None:
+    """Return the date of a source, if it has one. Checked, because clients can write any
+    metadata."""
+    try:
+        found = datetime.fromisoformat(str(metadata.get("published_at")))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     id: str
@@ -177,6 +187,10 @@ class Item:
         Only sources say so: the metadata of texts is free.
         """
         return self.kind != "text" and self.metadata.get("truncated") is True
+
+    @property
+    def published_at(self) -> datetime | None:
+        return publication_date(self.metadata)
 
     @property
     def entity_id(self) -> str:

@@ -11,6 +11,16 @@ Intent = Literal[
     "build", "plan", "debug", "decide", "research", "review", "learn", "ideate", "general"
 ]
 INTENTS: tuple[Intent, ...] = get_args(Intent)
+CONTEXT_SECTIONS = {  # of a context pack, and their headings
+    "active_work": "Active work",
+    "decisions": "Decisions",
+    "constraints": "Constraints and facts",
+    "procedures": "Procedures",
+    "gotchas": "Gotchas",
+    "plans": "Plans and ideas",
+    "recent_memory": "Recent memory",
+    "passages": "Relevant passages",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from commonplace.model.ids import Json
-from commonplace.model.items import Origin
+from commonplace.model.items import Origin, publication_date
 
 
 class Mode(StrEnum):
@@ -50,6 +50,10 @@ class Passage(NamedTuple):
     created_at: datetime
     origin: str = Origin.YOU
     added_by: str | None = None  # the name of the token, for those who see the whole library
+
+    @property
+    def published_at(self) -> datetime | None:
+        return publication_date(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)

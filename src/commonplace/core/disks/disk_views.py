@@ -1,6 +1,6 @@
 """Disks as one caller sees them: in full, as a line of a list, as a search hit."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -50,6 +50,7 @@ class DiskLine:
 
 @dataclass(frozen=True, slots=True)
 class DiskHit:
+    item_id: str
     public_id: str
     title: str
     section_index: int
@@ -59,32 +60,38 @@ class DiskHit:
     text: str  # of the section; a snippet when redacted
     origin: str
     added_by: str | None
+    url: str | None
+    created_at: datetime
+    published_at: datetime | None  # by its source
 
 
 def disk_hit(score: float, passage: Passage, published: Published | None) -> DiskHit:
-    if published is None:
-        return DiskHit(
-            passage.public_id,
-            passage.title,
-            passage.position + 1,
-            score,
-            passage.key_points,
-            False,
-            passage.text,
-            passage.origin,
-            passage.added_by,
-        )
-    section = next((s for s in published.view.sections if s.index == passage.position + 1), None)
-    return DiskHit(
+    hit = DiskHit(
+        passage.item_id,
         passage.public_id,
-        published.view.title,
+        passage.title,
         passage.position + 1,
         score,
-        section.key_points if section else (),
-        True,
-        section.snippet if section else "",
+        passage.key_points,
+        False,
+        passage.text,
         passage.origin,
         passage.added_by,
+        passage.url,
+        passage.created_at,
+        passage.published_at,
+    )
+    if published is None:
+        return hit
+    view = published.view
+    section = next((s for s in view.sections if s.index == hit.section_index), None)
+    return replace(
+        hit,
+        title=view.title,
+        key_points=section.key_points if section else (),
+        redacted=True,
+        text=section.snippet if section else "",
+        url=view.source_url,
     )
 
 

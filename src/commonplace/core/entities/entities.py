@@ -117,10 +117,10 @@ class Entities:
         """Add an entity in one transaction. The caller is authorized already.
 
         `capture`, `relations`: called with the new item's id, and the first with the conflicts,
-        return rows to write with it. `later`: leave vectors and links to jobs, for bulk adds. `beside`: a change of another item
-        in the same transaction. `folders`: where to file the entity, unless the token has a folder
-        of its own. `annotates`: the item that this is a note on. `accepts`: the candidate that
-        becomes this entity.
+        return rows to write with it. `later`: leave vectors and links to jobs, for bulk adds.
+        `beside`: a change of another item in the same transaction. `folders`: where to file the
+        entity, unless the token has a folder of its own. `annotates`: the item that this is a note
+        on. `accepts`: the candidate that becomes this entity.
         """
         new = rules.checked(new)
         if capture is None:

@@ -77,12 +77,13 @@ class Feeds:
         """Return the library's subscriptions; for a token with a limited scope, its own."""
         return await self._of(caller)
 
+    @verb(READ, "read_feed", target="feed_id")
+    async def get(self, caller: Caller, feed_id: str) -> Subscription:
+        return await self._feed(caller, feed_id)
+
     @verb(DELETE, target="feed_id")
     async def unsubscribe(self, caller: Caller, feed_id: str) -> None:
-        for feed in await self._of(caller):
-            if feed.id == feed_id:
-                return await self._store.feeds.delete(feed)
-        raise NotFound("Feed not found")
+        await self._store.feeds.delete(await self._feed(caller, feed_id))
 
     async def keep_polling(self) -> None:
         while True:
@@ -180,6 +181,12 @@ class Feeds:
             ):
                 return bearer_of(token)
         raise ForbiddenScope("The token that subscribed has expired or was revoked.")
+
+    async def _feed(self, caller: Caller, feed_id: str) -> Subscription:
+        for feed in await self._of(caller):
+            if feed.id == feed_id:
+                return feed
+        raise NotFound("Feed not found")
 
     async def _of(self, caller: Caller) -> list[Subscription]:
         whole = caller.whole_library and not caller.kb_only

@@ -274,7 +274,14 @@ class Library:
 
     @verb(READ, target="item_id")
     async def read(self, caller: Caller, item_id: str) -> FullItem:
-        reading = await self._store.items.get_with_sections(caller.scope, ItemRef.parse(item_id))
+        return await self._read(caller, ItemRef.parse(item_id))
+
+    async def reread(self, caller: Caller, item: Item) -> FullItem:
+        """Return an item that was just changed, in full. The caller is authorized already."""
+        return await self._read(caller, ItemRef(id=item.id))
+
+    async def _read(self, caller: Caller, ref: ItemRef) -> FullItem:
+        reading = await self._store.items.get_with_sections(caller.scope, ref)
         if reading.item.transcription_status in (None, "done"):
             return reading
         return replace(

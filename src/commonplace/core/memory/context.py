@@ -25,19 +25,10 @@ from commonplace.model import (
     Passage,
     Relation,
 )
+from commonplace.model.memory import CONTEXT_SECTIONS as SECTIONS
 from commonplace.model.workflow import ENDED, UNDERWAY
 from commonplace.store import Store
 
-SECTIONS = {
-    "active_work": "Active work",
-    "decisions": "Decisions",
-    "constraints": "Constraints and facts",
-    "procedures": "Procedures",
-    "gotchas": "Gotchas",
-    "plans": "Plans and ideas",
-    "recent_memory": "Recent memory",
-    "passages": "Relevant passages",
-}
 _OF_TYPE = {
     EntityType.DECISION: "decisions",
     EntityType.PATTERN: "constraints",

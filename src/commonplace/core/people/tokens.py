@@ -86,19 +86,27 @@ class People:
         """Return the library's tokens; only their own for callers who cannot manage members."""
         return await self._of(caller)
 
+    @verb(READ, "read_token", target="token_id", needs=FULL_WRITE)
+    async def token(self, caller: Caller, token_id: str) -> Token:
+        return await self._token(caller, token_id)
+
     @verb(DELETE, target="token_id", needs=FULL_WRITE)
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
-        if all(
-            token.id != token_id for token in await self._of(caller)
-        ) or not await self._store.tokens.revoke(caller.library_id, token_id):
+        await self._token(caller, token_id)
+        if not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
 
     @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE)
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
-        if all(token.id != token_id for token in await self._of(caller)):
-            raise NotFound("Token not found")
+        await self._token(caller, token_id)
         await self._access.flush()
         return await self._store.tokens.activity(caller.library_id, token_id, limit)
+
+    async def _token(self, caller: Caller, token_id: str) -> Token:
+        for token in await self._of(caller):
+            if token.id == token_id:
+                return token
+        raise NotFound("Token not found")
 
     async def _of(self, caller: Caller) -> list[Token]:
         return [
