@@ -13,10 +13,8 @@ from commonplace.settings import Settings
 _log = logging.getLogger(__name__)
 
 _TIMEOUT = 120.0
-_VERSION = "2023-06-01"
 _SECONDS = 180.0  # for all attempts
 _MOST_TOKENS = 16_000  # of the answer, including the model's thinking
-_MILLION = 1_000_000
 # US dollars for a million tokens in and out, for prompts of up to 100,000 (ours are shorter).
 # A model that is not listed works as well; only its cost is unknown.
 _PRICES = {
@@ -58,7 +56,7 @@ class AnthropicModel(HttpService):
             settings.anthropic_url,
             settings.anthropic_key,
             setting="COMMONPLACE_ANTHROPIC",
-            headers={"x-api-key": settings.anthropic_key, "anthropic-version": _VERSION},
+            headers={"x-api-key": settings.anthropic_key, "anthropic-version": "2023-06-01"},
             failure=lambda message, status: TransformFailed(message),
             pauses=pauses,
             timeout=timeout,
@@ -85,7 +83,7 @@ class AnthropicModel(HttpService):
                 answer["usage"][name] for name in ("input_tokens", "output_tokens")
             )
             price = _PRICES.get(self._model)
-            cost = price and (tokens_in * price[0] + tokens_out * price[1]) / _MILLION
+            cost = price and (tokens_in * price[0] + tokens_out * price[1]) / 1_000_000
             dollars = "unknown" if cost is None else f"{cost:.6f}"
             _log.info("%s: %s in, %s out, %s USD", self._model, tokens_in, tokens_out, dollars)
             if answer["stop_reason"] == "refusal":

@@ -51,9 +51,8 @@ class FolderBlobs:
             await anyio.to_thread.run_sync(_copy, file, self._folder / key)
 
     async def size(self, key: str) -> int | None:
-        path = self._folder / key
         with suppress(NotFound), _failures(OSError):
-            return (await anyio.to_thread.run_sync(path.stat)).st_size
+            return (await anyio.to_thread.run_sync((self._folder / key).stat)).st_size
         return None
 
     async def delete(self, key: str) -> None:
@@ -88,8 +87,7 @@ def _copy(file: Path, path: Path) -> None:
 class RemoteBlobs:
     def __init__(self, library: Any, store: Any) -> None:
         """`library`: obstore, which comes with an extra; `store`: one of its object stores."""
-        self._library = library
-        self._store = store
+        self._library, self._store = library, store
 
     async def put(self, key: str, file: Path) -> None:
         with self._failures():

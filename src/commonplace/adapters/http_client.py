@@ -66,12 +66,13 @@ class HttpService:
                     method, path, timeout=min(self._timeout, seconds), **body()
                 )
             except httpx.TransportError as error:
-                late = isinstance(error, httpx.TimeoutException)
                 untouched = isinstance(error, httpx.ConnectTimeout | httpx.ConnectError)
-                reason = f"cannot be reached ({error or type(error).__name__})"
-                wait = pause
-                failure = self.failure("did not answer in time" if late else reason)
-                failure.transient = True
+                failure = self.failure(
+                    "did not answer in time"
+                    if isinstance(error, httpx.TimeoutException)
+                    else f"cannot be reached ({error or type(error).__name__})"
+                )
+                wait, failure.transient = pause, True
             else:
                 if response.is_success:
                     return self._json(response)

@@ -75,8 +75,9 @@ def find(model: Model, models: Path) -> Path | None:
 def wanted(settings: Settings) -> list[Model]:
     """Return the models that the settings use; that of speech only where its extra is installed."""
     speaks = settings.transcriber == "local" and not settings.transcriber_model
-    embeds = settings.embedder == "local"
-    return [MINILM] * embeds + [WHISPER] * (speaks and find_spec("faster_whisper") is not None)
+    return [MINILM] * (settings.embedder == "local") + [WHISPER] * (
+        speaks and find_spec("faster_whisper") is not None
+    )
 
 
 class EmbedderDownload:

@@ -48,13 +48,13 @@ class LocalEmbedder:
         passages = flat(texts)
         vectors = np.empty((len(passages), self.dimensions), np.float32)
         for start in range(0, len(passages), _SLICE):
-            part = passages[start : start + _SLICE]
-            tokens = await to_thread.run_sync(self._tokens, part)
+            tokens = await to_thread.run_sync(self._tokens, passages[start : start + _SLICE])
             for batch in _batches(tokens):
                 same = [tokens[i] for i in batch]
                 async with self._bulk:
-                    found = await to_thread.run_sync(self._run, same, limiter=self._one)
-                vectors[[start + i for i in batch]] = found
+                    vectors[[start + i for i in batch]] = await to_thread.run_sync(
+                        self._run, same, limiter=self._one
+                    )
         return regroup(vectors, texts)
 
     async def query(self, text: str) -> Vector:

@@ -62,9 +62,8 @@ class StaticEmbedder:
     async def query(self, text: str) -> Vector:
         if self._loaded is None or len(text) > _SHORT:
             return first(await self._threads.run(lambda: self._embed([text])))
-        return first(
-            self._embed([text])
-        )  # a twentieth of a millisecond, less than handing it to a thread takes
+        # A twentieth of a millisecond, less than handing it to a thread takes.
+        return first(self._embed([text]))
 
     async def close(self) -> None:
         self._threads.close()

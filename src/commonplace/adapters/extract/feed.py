@@ -132,8 +132,9 @@ def _entry(
 ) -> FeedEntry:
     text = convert_fragment(str(summary))
     name = clean_title(convert_fragment(str(name or ""))) or clean_title(text[:80]) or url or ""
-    key = clean_title(str(id or url or audio or name))
-    return FeedEntry(key, name, url, audio, at, text[:_SUMMARY_CHARS])
+    return FeedEntry(
+        clean_title(str(id or url or audio or name)), name, url, audio, at, text[:_SUMMARY_CHARS]
+    )
 
 
 def _audio(base: str, enclosures: Iterable[tuple[Any, Any]]) -> str | None:
@@ -146,5 +147,6 @@ def _audio(base: str, enclosures: Iterable[tuple[Any, Any]]) -> str | None:
 
 
 def _from_struct_time(moment: Any) -> datetime | None:
-    in_range = moment and 1900 <= moment[0] <= 9999
-    return datetime.fromtimestamp(timegm(moment), UTC) if in_range else None
+    if moment and 1900 <= moment[0] <= 9999:
+        return datetime.fromtimestamp(timegm(moment), UTC)
+    return None

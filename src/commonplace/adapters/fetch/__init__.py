@@ -16,8 +16,9 @@ def make_fetcher(settings: Settings) -> "WebFetcher":
         from commonplace.adapters.fetch.address_guard import AllowedHosts
         from commonplace.adapters.fetch.client import ANSWER_SECONDS, WebFetcher
 
-        allowed = AllowedHosts.parse(settings.fetch_allow_hosts)
-        return WebFetcher(allowed=allowed, timeout=ANSWER_SECONDS)
+        return WebFetcher(
+            allowed=AllowedHosts.parse(settings.fetch_allow_hosts), timeout=ANSWER_SECONDS
+        )
 
     fetcher = Later(make)
     if settings.fetch_allow_hosts:

@@ -148,13 +148,12 @@ class AddressGuard:
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
         addresses = await self._look_up(host, port)
-        if (host, port) not in self._allowed:
-            for address in addresses:
-                if not is_public(address):
-                    raise IngestFailed(
-                        f"The address leads to a private network ({address}), which is not "
-                        "allowed. To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
-                    )
+        private = next((address for address in addresses if not is_public(address)), None)
+        if private is not None and (host, port) not in self._allowed:
+            raise IngestFailed(
+                f"The address leads to a private network ({private}), which is not allowed. "
+                "To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
+            )
         return addresses
 
     async def _look_up(self, host: str, port: int) -> list[Address]:

@@ -147,11 +147,14 @@ class WebFetcher:
                 if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
                     return None
                 encoding = headers.get("Content-Encoding", "")
-                await _write_body(
-                    answer, BodyWriter(path, encoding, max_bytes, empty=True), budget, None
+                writer = BodyWriter(path, encoding, max_bytes, empty=True)
+                await _write_body(answer, writer, budget, None)
+                return Answer(
+                    answer.status,
+                    str(at),
+                    tuple(headers.multi_items()),
+                    await anyio.Path(path).read_bytes(),
                 )
-                body = await anyio.Path(path).read_bytes()
-                return Answer(answer.status, str(at), tuple(headers.multi_items()), body)
 
             return await self._follow(parse_url(url), request, load)
 
@@ -192,13 +195,12 @@ class WebFetcher:
             stream = await plain.start_tls(self._ssl, host, self._timeout) if secure else plain
             # No pool: it would resolve the host itself, and leak a slot per cancelled request.
             connection = httpcore.AsyncHTTP11Connection(origin=target.origin, stream=stream)
-            timeouts = {"read": self._timeout, "write": self._timeout}
             async with connection.stream(
                 request.method,
                 target,
                 headers=_headers(url, request),
                 content=request.body,
-                extensions={"timeout": timeouts},
+                extensions={"timeout": {"read": self._timeout, "write": self._timeout}},
             ) as answer:
                 yield answer
         finally:
@@ -232,8 +234,9 @@ def _headers(url: httpx.URL, request: OutgoingRequest) -> dict[str | bytes, str 
 
 
 def _is_recording(kind: str, url: httpx.URL) -> bool:
-    vague = kind in ("", "application/octet-stream", "binary/octet-stream")
-    return kind.startswith(("audio/", "video/")) or (vague and url.path.lower().endswith(AUDIO))
+    if kind in ("", "application/octet-stream", "binary/octet-stream"):
+        return url.path.lower().endswith(AUDIO)
+    return kind.startswith(("audio/", "video/"))
 
 
 @contextmanager

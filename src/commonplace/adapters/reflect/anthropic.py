@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from commonplace.adapters.anthropic_api import TEXT, AnthropicModel, array_of, object_of
 from commonplace.adapters.reflect.cue_words import LABELS
-from commonplace.adapters.reflect.note_parser import Sentence, parse_blocks
+from commonplace.adapters.reflect.note_parser import parse_blocks
 from commonplace.adapters.reflect.rules import TITLE_CHARS
 from commonplace.model import EntityType, Json, Proposal, Quote
 from commonplace.text.sentences import cut
@@ -72,23 +72,20 @@ class AnthropicReflector(AnthropicModel):
         )
 
 
-def _proposals(answer: Json, sentences: Sequence[Sentence]) -> list[Proposal]:
+def _proposals(answer: Json, sentences: Sequence[Quote]) -> list[Proposal]:
     found = []
     for memory in answer["memories"]:
         numbers = sorted({int(n) for n in memory["sentences"] if 0 <= int(n) < len(sentences)})
-        quotes = tuple(
-            Quote(sentences[n].start, sentences[n].end, sentences[n].text) for n in numbers
-        )
+        quotes = tuple(sentences[n] for n in numbers)
         complete = memory["title"].strip() and memory["content"].strip()
         # Without a sentence of the text, the memory is the model's invention.
         if quotes and complete and memory["kind"] in _KINDS:
-            sure = round(min(1.0, max(0.0, float(memory["confidence"]))), 2)
             found.append(
                 Proposal(
                     memory["kind"],
                     cut(memory["title"], TITLE_CHARS),
                     memory["content"].strip()[:_CONTENT_CHARS],
-                    sure,
+                    round(min(1.0, max(0.0, float(memory["confidence"]))), 2),
                     cut(memory["reason"], _REASON_CHARS),
                     quotes,
                 )

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from commonplace.model import Quote
 from commonplace.text.sentences import END
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
@@ -31,13 +32,6 @@ _LABEL = re.compile(
 _WRAPPED = 60  # characters; a longer line may continue in the next
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    start: int
-    end: int
-    text: str
-
-
 @dataclass(slots=True)
 class Block:
     """A paragraph, a list item or one turn of a speaker."""
@@ -49,7 +43,7 @@ class Block:
     speaker: str = ""
     start: int = 0
     end: int = 0
-    sentences: list[Sentence] = field(default_factory=list)
+    sentences: list[Quote] = field(default_factory=list)
 
 
 def parse_blocks(text: str, labels: frozenset[str]) -> list[Block]:
@@ -98,8 +92,9 @@ def _speakers(text: str, labels: frozenset[str]) -> frozenset[str]:
     lines = [line for line in text.splitlines() if line.strip()]
     starts = (_LEAD.match(line) for line in lines)
     matches = (_SPEAKER.match(start.string, start.end()) for start in starts if start)
-    found = (match["name"] for match in matches if match)
-    names = Counter(name for name in found if name.lower() not in labels)
+    names = Counter(
+        match["name"] for match in matches if match and match["name"].lower() not in labels
+    )
     is_talk = 2 * names.total() >= len(lines)
     return frozenset(name for name, count in names.items() if is_talk or count > 1)
 
@@ -127,7 +122,7 @@ def _start_block(
     return block, begin
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[Sentence]:
+def _sentences(text: str, start: int, end: int) -> Iterator[Quote]:
     gaps = list(END.finditer(text, start, end))
     starts = [start, *(gap.end() for gap in gaps)]
     ends = [*(gap.start() + len(gap[0].rstrip()) for gap in gaps), end]
@@ -135,4 +130,4 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Sentence]:
         whole = text[first:last]
         if stripped := whole.strip():
             begin = first + len(whole) - len(whole.lstrip())
-            yield Sentence(begin, begin + len(stripped), stripped)
+            yield Quote(begin, begin + len(stripped), stripped)

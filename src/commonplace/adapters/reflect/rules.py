@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from commonplace.adapters.reflect import cue_words
-from commonplace.adapters.reflect.note_parser import Block, Sentence, parse_blocks
+from commonplace.adapters.reflect.note_parser import Block, parse_blocks
 from commonplace.model import EntityType, Proposal, Quote
 from commonplace.text.sentences import cut
 
@@ -24,7 +24,7 @@ class _Candidate:
     kind: str
     confidence: float
     reason: str
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[Quote, ...]
     name: str = ""  # set where the first sentence is not a title for it
 
 
@@ -36,7 +36,7 @@ def reflect(text: str, limit: int) -> list[Proposal]:
         for candidate in _candidates(run)
     ]
     best = sorted(_merge(found), key=lambda one: (-one.confidence, one.sentences[0].start))
-    return [_proposal(one) for one in best[:limit]]
+    return list(map(_proposal, best[:limit]))
 
 
 def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
@@ -56,12 +56,17 @@ def _candidates(run: list[Block]) -> Iterator[_Candidate]:
     steps = [block for block in run if block.number is not None]
     commands = sum(bool(cue_words.IMPERATIVE.match(block.sentences[0].text)) for block in steps)
     kind = _labelled_kind(run[0])
-    is_procedure = kind == EntityType.PROCEDURE
-    if len(steps) > 1 and (is_procedure or (kind is None and 2 * commands > len(steps))):
+    if len(steps) > 1 and (
+        kind == EntityType.PROCEDURE or (kind is None and 2 * commands > len(steps))
+    ):
         is_named = run[0].number is not None and run[0].heading.lower() not in cue_words.LABELS
-        heading = run[0].heading if is_named else ""
-        sentences = tuple(sentence for block in run for sentence in block.sentences)
-        yield _Candidate(EntityType.PROCEDURE, 0.86, "lists steps in order", sentences, heading)
+        yield _Candidate(
+            EntityType.PROCEDURE,
+            0.86,
+            "lists steps in order",
+            tuple(sentence for block in run for sentence in block.sentences),
+            run[0].heading if is_named else "",
+        )
         return
     for block in run:
         yield from _block_candidates(block)
@@ -90,14 +95,17 @@ def _block_candidates(block: Block) -> Iterator[_Candidate]:
         yield last
 
 
-def _judge(block: Block, sentence: Sentence, *, is_first: bool) -> _Candidate | None:
+def _judge(block: Block, sentence: Quote, *, is_first: bool) -> _Candidate | None:
     text = sentence.text[:_READ]
     words = len(text.split())
     is_question = sentence.text.endswith("?")
     marked = is_first and (block.box is False or _labelled_kind(block) is not None)
-    is_short = words < (_FEWEST_MARKED if marked else _FEWEST_WORDS)
-    is_long = words > _LONGEST_QUESTION_WORDS
-    if is_short or text.endswith(":") or block.box or (is_question and is_long):
+    if (
+        words < (_FEWEST_MARKED if marked else _FEWEST_WORDS)
+        or text.endswith(":")
+        or block.box
+        or (is_question and words > _LONGEST_QUESTION_WORDS)
+    ):
         return None
     kind, sure, reason = _match_cue(block, text, is_first)
     if is_question and cue_words.REQUEST.match(text):
@@ -180,7 +188,7 @@ def _proposal(one: _Candidate) -> Proposal:
         content,
         round(one.confidence, 2),
         one.reason,
-        tuple(Quote(s.start, s.end, s.text) for s in one.sentences),
+        one.sentences,
     )
 
 

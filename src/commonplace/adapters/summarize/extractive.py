@@ -72,9 +72,6 @@ def _summarize(title: str, sections: Sequence[str]) -> Transformed:
     _score(sentences, set(titles[0]))
     best = _best(sentences[:: len(sentences) // _READ + 1], _POINTS, early=True)
     everywhere = counts + Counter(chain(*titles))
-    topics = {
-        word: uses for word, uses in everywhere.items() if word not in stop_words and len(word) > 2
-    }
     return Transformed(
         summary=_summary(best, len(sentences), sections),
         key_points=tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in _in_order(best)),
@@ -82,7 +79,13 @@ def _summarize(title: str, sections: Sequence[str]) -> Transformed:
             _points(section, text) for section, text in zip(rows, sections, strict=True)
         ),
         tags=tags(counts, flat, titles, stop_words, _TAGS),
-        category=category(topics),
+        category=category(
+            {
+                word: uses
+                for word, uses in everywhere.items()
+                if word not in stop_words and len(word) > 2
+            }
+        ),
     )
 
 
@@ -137,7 +140,11 @@ def _best(sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_S
     for sentence in scored:
         if len(chosen) == limit:
             break
-        is_new = not any(_similar(sentence, other) for other in chosen)
+        is_new = all(
+            len(sentence.terms & other.terms)
+            < _SIMILAR * min(len(sentence.terms), len(other.terms))
+            for other in chosen
+        )
         if is_new and not addresses_machine(sentence.text):
             chosen.append(sentence)
     return chosen
@@ -150,11 +157,6 @@ def _is_statement(sentence: _Sentence) -> bool:
     start = sentence.text[:300]
     letters = sum(map(str.isalpha, start)) + sum(map(str.isspace, start))
     return letters > 0.75 * len(start) and len(_CODE.findall(start)) < 0.02 * len(start)
-
-
-def _similar(one: _Sentence, other: _Sentence) -> bool:
-    common = len(one.terms & other.terms)
-    return common >= _SIMILAR * min(len(one.terms), len(other.terms))
 
 
 def _in_order(sentences: Iterable[_Sentence]) -> list[_Sentence]:

@@ -149,9 +149,7 @@ def _whisper() -> type["WhisperModel"]:
 
 
 def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
-    from commonplace.adapters.transcribe import (
-        audio,
-    )  # brought in with the first recording, as the model is
+    from commonplace.adapters.transcribe import audio  # with the first recording, like the model
 
     language: str | None = None
     for piece in audio.pieces(recording):

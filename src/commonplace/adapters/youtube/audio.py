@@ -55,8 +55,7 @@ _OPTIONS: Json = {
 
 class YouTubeSound:
     def __init__(self, web: "WebFetcher", folder: Path | None = None) -> None:
-        self._web = web
-        self._folder = folder
+        self._web, self._folder = web, folder
 
     async def find(self, video_id: str) -> Soundtrack:
         info = await self._info(video_id)

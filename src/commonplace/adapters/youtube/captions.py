@@ -28,9 +28,7 @@ class YouTubeCaptions:
     def __init__(
         self, web: Fetcher, languages: Sequence[str] = ("en",), watch: str = _WATCH
     ) -> None:
-        self._web = web
-        self._languages = tuple(languages)
-        self._watch = watch
+        self._web, self._languages, self._watch = web, languages, watch
 
     async def fetch(self, video_id: str) -> Extracted | None:
         """Return None for a video without accessible captions, which has to be transcribed."""
@@ -50,17 +48,15 @@ class YouTubeCaptions:
 
     def _best(self, player: Json) -> Json | None:
         listed = _get_path(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
-        tracks = [
-            track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")
-        ]
-        return min(tracks, key=self._rank, default=None)
+        return min(
+            (track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")),
+            key=self._rank,
+            default=None,
+        )
 
     def _rank(self, track: Json) -> tuple[int, bool]:
         language = str(track.get("languageCode", "")).partition("-")[0]
-        known = (
-            self._languages.index(language) if language in self._languages else len(self._languages)
-        )
-        return known, track.get("kind") == "asr"
+        return [*self._languages, language].index(language), track.get("kind") == "asr"
 
 
 def _player(page: str) -> Json:
@@ -85,11 +81,7 @@ def _refuse_unplayable(player: Json) -> None:
 
 def _json_url(url: str) -> str:
     parts = urlsplit(url)
-    query = [
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        if name != "fmt"
-    ]
+    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "fmt"]
     return urlunsplit(parts._replace(query=urlencode([*query, ("fmt", "json3")])))
 
 
@@ -122,20 +114,21 @@ def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
         raise ValueError("no XML")
     for line in root.iter("text", "p"):
         scale = 1 if line.tag == "text" else 1000
-        start = line.get("start") or line.get("t") or 0
-        length = line.get("dur") or line.get("d") or 0
-        yield float(start) / scale, float(length) / scale, "".join(line.itertext())
+        start = float(line.get("start") or line.get("t") or 0)
+        length = float(line.get("dur") or line.get("d") or 0)
+        yield start / scale, length / scale, "".join(line.itertext())
 
 
 def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) -> Extracted:
     details = _get_path(player, "videoDetails") or {}
-    published = _get_path(player, "microformat", "playerMicroformatRenderer", "publishDate")
     return Extracted(
         clean_title(str(details.get("title") or "")) or "YouTube video",
         text,
         marks,
         author=clean_title(str(details.get("author") or "")) or None,
-        published_at=parse_date(published),
+        published_at=parse_date(
+            _get_path(player, "microformat", "playerMicroformatRenderer", "publishDate")
+        ),
         language=str(track.get("languageCode") or "").partition("-")[0] or None,
     )
 
