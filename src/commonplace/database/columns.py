@@ -14,10 +14,6 @@ def micros(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(microseconds=1)
 
 
-def from_optional_micros(value: int | None) -> datetime | None:
-    return None if value is None else _EPOCH + timedelta(microseconds=value)
-
-
 def from_micros(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 

@@ -110,6 +110,9 @@ class PostgresTx:
     def one(self, statement: str, /, **values: Any) -> DictRow | None:
         return self._connection.execute(_statement(statement), values).fetchone()
 
+    def column(self, statement: str, /, **values: Any) -> list[Any]:
+        return [row[0] for row in self.tuples(statement, **values)]
+
     def scalar(self, statement: str, /, **values: Any) -> Any:
         return next(iter((self.one(statement, **values) or {}).values()), None)
 

@@ -109,6 +109,9 @@ class SqliteTx:
         names, row = self._connection.names(sql, found), found.fetchone()
         return None if row is None else dict(zip(names, row, strict=False))
 
+    def column(self, sql: str, /, **values: Any) -> list[Any]:
+        return [row[0] for row in self._execute(sql, values)]
+
     def scalar(self, sql: str, /, **values: Any) -> Any:
         return next(iter(self._execute(sql, values).fetchone() or ()), None)
 

@@ -37,6 +37,10 @@ class Tx(Protocol):
 
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
 
+    def column(self, sql: str, /, **values: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        ...
+
     def scalar(self, sql: str, /, **values: Any) -> Any:
         """Return the first column of the first row; None if there is no row."""
         ...

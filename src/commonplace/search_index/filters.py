@@ -28,12 +28,12 @@ def pools(
     if _only_leaves_out(where):
         return _scoped(tx, snapshot, scope, where, current), counted
     asked, values = scope_sql.matching(where)
-    found = tx.tuples(
+    found = tx.column(
         f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
         **scope_sql.within(scope),
         **values,
     )
-    return snapshot.pool(item_id for (item_id,) in found), counted
+    return snapshot.pool(found), counted
 
 
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
@@ -72,28 +72,22 @@ def _filed(tx: Tx, scope: Scope) -> list[str] | None:
     return (
         None
         if scope.folders is None
-        else [
-            item_id
-            for (item_id,) in tx.tuples(
-                """SELECT item_id FROM folder_items
-                   WHERE library_id = :library_id AND folder_id IN :folders""",
-                library_id=scope.library_id,
-                folders=sorted(scope.folders),
-            )
-        ]
+        else tx.column(
+            """SELECT item_id FROM folder_items
+               WHERE library_id = :library_id AND folder_id IN :folders""",
+            library_id=scope.library_id,
+            folders=sorted(scope.folders),
+        )
     )
 
 
 def _with(tx: Tx, scope: Scope, column: str, values: tuple[str, ...]) -> list[str]:
     return (
-        [
-            row["id"]
-            for row in tx.all(
-                f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
-                library_id=scope.library_id,
-                values=sorted(values),
-            )
-        ]
+        tx.column(
+            f"SELECT id FROM items WHERE library_id = :library_id AND {column} IN :values",
+            library_id=scope.library_id,
+            values=sorted(values),
+        )
         if values
         else []
     )

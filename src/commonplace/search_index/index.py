@@ -11,7 +11,7 @@ from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.library_index import LibraryIndex
-from commonplace.search_index.vector_codec import FORMATS
+from commonplace.search_index.vectors import FORMATS
 from commonplace.text.stems import pack_terms
 
 LIBRARIES_KEPT = 64  # libraries that stay in memory
@@ -63,16 +63,15 @@ class SectionIndex:
     ) -> dict[int, tuple[str, bytes]]:
         """Return stamp and float16 bytes by section id."""
         form = FORMATS[tx.engine]
-        found = tx.all(
-            f"""SELECT section_id, stamp, {form.column} AS vector
-                FROM vectors
-                WHERE library_id = :library_id AND item_id IN :ids""",
-            library_id=library_id,
-            ids=list(item_ids),
-        )
         return {
             row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes())
-            for row in found
+            for row in tx.all(
+                f"""SELECT section_id, stamp, {form.column} AS vector
+                    FROM vectors
+                    WHERE library_id = :library_id AND item_id IN :ids""",
+                library_id=library_id,
+                ids=list(item_ids),
+            )
         }
 
     def matches(

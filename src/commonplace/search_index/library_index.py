@@ -20,8 +20,7 @@ from commonplace.search_index.checkpoint import Checkpoints, IndexState, Named, 
 from commonplace.search_index.postings import Postings, Rows, Run, merge_runs, pack_postings
 from commonplace.search_index.row_owners import Owners, grow, item_keys
 from commonplace.search_index.snapshot import Snapshot
-from commonplace.search_index.vector_codec import FORMATS, Format
-from commonplace.search_index.vectors import Vectors
+from commonplace.search_index.vectors import FORMATS, Format, Vectors
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
@@ -260,8 +259,11 @@ class LibraryIndex:
         numbers = np.repeat(
             np.arange(start, end, dtype=np.uint32), [len(row["counts"]) for row in found]
         )
-        each = np.frombuffer(b"".join(row["terms"] for row in found), np.uint32)
-        self._fresh.append(pack_postings(each, numbers, counts))
+        self._fresh.append(
+            pack_postings(
+                np.frombuffer(b"".join(row["terms"] for row in found), np.uint32), numbers, counts
+            )
+        )
 
     def _give_vectors(self, rows: Rows, found: Sequence[Any], form: Format) -> None:
         """`rows`: where these sections are, if anywhere."""
@@ -271,8 +273,7 @@ class LibraryIndex:
         ids, wanted = self._ids[order], np.array([row["section_id"] for row in found], np.uint32)
         places = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
         here = ids[places] == wanted
-        matrix = form.matrix([row["vector"] for row in found])
-        self._vectors.set(order[places[here]], matrix[here])
+        self._vectors.set(order[places[here]], form.matrix([row["vector"] for row in found])[here])
 
     def _rows_of(self, item_ids: Sequence[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(item_ids))

@@ -28,15 +28,12 @@ class Run:
     first: int
     last: int
 
-    def listed(self, term: int) -> tuple[Rows, Scores]:
-        """Return the rows that have a rare term, and its counts there."""
+    def all(self, term: int) -> tuple[Rows | slice, Scores]:
+        """Return the rows that have a rare term, or all rows for a common one, and its counts."""
+        if (dense := self.common.get(term)) is not None:
+            return slice(self.first, self.last), dense * np.float32(0.5)
         having, counts = self._span(term)
         return having.astype(np.intp), counts * np.float32(0.5)
-
-    def dense(self, term: int) -> Scores | None:
-        """Return the counts of a common term in each row from `first` on; None if it is rare."""
-        counts = self.common.get(term)
-        return None if counts is None else counts * np.float32(0.5)
 
     def frequency(self, term: int, among: NDArray[np.bool_] | None = None) -> int:
         """Count the rows that have a term, of all or of those in a mask."""

@@ -12,8 +12,7 @@ from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
 from commonplace.search_index.postings import Rows, Run, Scores
 from commonplace.search_index.row_owners import Owners, item_keys
-from commonplace.search_index.sign_bits import sign_words
-from commonplace.search_index.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosines
+from commonplace.search_index.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosines, sign_words
 from commonplace.text.stems import phrase_counts, terms
 
 K1, B = 1.2, 0.75
@@ -160,32 +159,21 @@ class Snapshot:
         damped = self._damped if pool.rows is None else self._damped[pool.rows]
         scores = np.zeros(len(damped), np.float32)
         for term in asked:
-            if pool.rows is None:
-                weight = self._weight(self._frequency(term, counted), counted)
-                for run in self._runs:
-                    if (dense := run.dense(term)) is not None:
-                        scores[run.first : run.last] += weight * (
-                            dense / (dense + damped[run.first : run.last])
-                        )
-                        continue
-                    places, counts = run.listed(term)
-                    scores[places] += weight * (counts / (counts + damped[places]))
-            else:
-                found = [run.among(term, pool.rows) for run in self._runs]
-                weight = self._weight(
-                    sum(len(places) for places, _ in found)
-                    if pool is counted
-                    else self._frequency(term, counted),
-                    counted,
-                )
-                for places, counts in found:
-                    scores[places] += weight * (counts / (counts + damped[places]))
+            found = [
+                run.all(term) if pool.rows is None else run.among(term, pool.rows)
+                for run in self._runs
+            ]
+            frequency = (
+                sum(len(counts) for _, counts in found)
+                if pool is counted and pool.rows is not None
+                else self._frequency(term, counted)
+            )
+            weight = np.float32(_idf(frequency, counted.size) * (K1 + 1))
+            for places, counts in found:
+                scores[places] += weight * (counts / (counts + damped[places]))
         if pool.mask is not None:
             scores *= pool.mask
         return scores
-
-    def _weight(self, frequency: int, counted: Pool) -> np.float32:
-        return np.float32(_idf(frequency, counted.size) * (K1 + 1))
 
     def _frequency(self, term: int, pool: Pool) -> int:
         """Count the rows of the pool that have the term."""

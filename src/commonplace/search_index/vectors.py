@@ -1,22 +1,30 @@
-"""The vectors of an index: 16-bit floats, and sign bits to preselect candidates."""
+"""The vectors of an index: 16-bit floats, and sign bits to preselect candidates.
 
-from collections.abc import Iterator, Mapping
+A vector's bits are the signs of up to 512 random projections. The signs of the dimensions
+themselves lose too much if a model has few dimensions or skewed ones: of the true ten nearest, .972
+were among the best 2,000 of 60,000 (static embedder, 256 dimensions); with these projections, .998.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import shake_256
 from typing import Any
 
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from commonplace.database.transaction import WireVector
 from commonplace.ports import Vector
 from commonplace.search_index.postings import Rows
 from commonplace.search_index.row_owners import grow
-from commonplace.search_index.sign_bits import sign_words
-from commonplace.search_index.vector_codec import HalfMatrix
 
-SCANNED_AT_ONCE = (
-    16_384  # rows, so that what is worked out on the way stays in the processor's cache
-)
+# Rows, so that what is worked out on the way stays in the processor's cache.
+SCANNED_AT_ONCE = 16_384
 FAR = 255  # a distance for rows that may not be found
+
+HalfMatrix = NDArray[np.float16]
 
 
 class Vectors:
@@ -68,3 +76,86 @@ def cosines(matrix: HalfMatrix, rows: Rows, vector: Vector) -> NDArray[np.float3
     products = simsimd.cdist(vector.astype(np.float16)[None], matrix.take(rows, axis=0), "dot")
     first: NDArray[np.float32] = np.asarray(products, np.float32)[0]
     return first
+
+
+# -- sign bits
+
+
+def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Pack the sign bits of each vector into 64-bit words, one word a row of the result."""
+    signs = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
+    packed = np.packbits(signs, axis=1)
+    padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return np.ascontiguousarray(padded.view(np.uint64).T)
+
+
+@lru_cache(maxsize=8)
+def _projection(dimensions: int) -> NDArray[np.float32]:
+    """Return Hadamard columns with shuffled signs. They never change, because bits are stored."""
+    hadamard = np.ones((1, 1), np.float32)
+    while len(hadamard) < dimensions:
+        hadamard = np.block([[hadamard, hadamard], [hadamard, -hadamard]])
+    flips = np.unpackbits(
+        np.frombuffer(shake_256(b"commonplace signs").digest(dimensions), np.uint8)
+    )[: 2 * dimensions]
+    halves = [
+        hadamard[:dimensions, :dimensions] * (2.0 * half[:, None] - 1)
+        for half in flips.reshape(2, dimensions)
+    ]
+    bits = min(2 * dimensions, max(512, dimensions))
+    return np.ascontiguousarray(np.hstack(halves)[:, :bits], np.float32)
+
+
+# -- vectors as each engine stores them: bytes in SQLite, `halfvec` in Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    column: str  # SQL that reads a vector as bytes
+    name: str  # the column
+    put: str  # SQL that stores :vector of section :id with :stamp, if the section exists
+    value: Callable[[bytes], Any]  # encodes :vector
+    matrix: Callable[[Sequence[bytes]], HalfMatrix]  # decodes vectors of one length
+
+
+def _plain(read: Sequence[bytes]) -> HalfMatrix:
+    return np.frombuffer(b"".join(read), np.float16).reshape(len(read), -1)
+
+
+def _sent(read: Sequence[bytes]) -> HalfMatrix:
+    """Decode the wire format: two 16-bit numbers, then big-endian elements."""
+    return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
+
+
+def _to_send(vector: bytes) -> WireVector:
+    halves = np.frombuffer(vector, np.float16)
+    return WireVector(np.array([len(halves), 0], ">u2").tobytes() + halves.astype(">f2").tobytes())
+
+
+FORMATS = {
+    "sqlite": Format(
+        "vector",
+        "vector",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
+           vector) SELECT library_id, item_id, id, :stamp, :vector
+           FROM sections
+           WHERE id = :id
+           ON CONFLICT (library_id, item_id, section_id) DO UPDATE
+           SET stamp = excluded.stamp, vector = excluded.vector""",
+        bytes,
+        _plain,
+    ),
+    "postgres": Format(
+        "halfvec_send(embedding)",
+        "embedding",
+        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
+           embedding) SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec
+           FROM sections AS s
+           WHERE s.id = :id FOR KEY SHARE OF s
+           ON CONFLICT (section_id) DO UPDATE
+           SET stamp = excluded.stamp, embedding = excluded.embedding""",
+        _to_send,
+        _sent,
+    ),
+}

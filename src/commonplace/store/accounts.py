@@ -16,8 +16,9 @@ class Accounts(Table):
 
     @reads
     def find_by_email(self, tx: Tx, email: str) -> Person | None:
-        same = "SELECT * FROM people WHERE lower(email) = lower(:email)"
-        return rows.first(tx, Person, same, email=email)
+        return rows.first(
+            tx, Person, "SELECT * FROM people WHERE lower(email) = lower(:email)", email=email
+        )
 
     @writes
     def rename(self, tx: Tx, person_id: str, name: str, email: str) -> None:
@@ -90,8 +91,12 @@ class Accounts(Table):
 
     @reads
     def passkeys(self, tx: Tx, person_id: str) -> list[Passkey]:
-        of_person = "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id"
-        return rows.every(tx, Passkey, of_person, id=person_id)
+        return rows.every(
+            tx,
+            Passkey,
+            "SELECT * FROM passkeys WHERE person_id = :id ORDER BY created_at, id",
+            id=person_id,
+        )
 
     @writes
     def record_passkey_use(self, tx: Tx, passkey_id: str, uses: int) -> None:

@@ -108,8 +108,11 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
 
 def _write(tx: Tx, index: SectionIndex, out: IO[str], tell: Callable[[float], None]) -> Counts:
     total = sum(tx.scalar(f"SELECT count(*) FROM {table}") for table in TABLES)
-    schema = tx.scalar("SELECT max(version) FROM schema_version")
-    _line(out, "commonplace", {"format": FORMAT, "schema": schema})
+    _line(
+        out,
+        "commonplace",
+        {"format": FORMAT, "schema": tx.scalar("SELECT max(version) FROM schema_version")},
+    )
     counts = dict.fromkeys(TABLES, 0)
     for table in TABLES:
         stored = chain.from_iterable(tx.batches(f"SELECT * FROM {table}", AT_ONCE))

@@ -34,7 +34,7 @@ class Candidates(Table):
         return (
             tx.one(
                 """SELECT 1 FROM candidates
-                 WHERE library_id = :library_id AND source_id = :source_id LIMIT 1""",
+                   WHERE library_id = :library_id AND source_id = :source_id LIMIT 1""",
                 library_id=library_id,
                 source_id=source_id,
             )
@@ -80,8 +80,14 @@ class Candidates(Table):
         proposal: Proposal,
         project_id: str | None,
     ) -> Candidate:
-        before = _pending(tx, library_id, owner, candidate_id)
-        return _update(tx, replace(before, proposal=proposal, project_id=project_id))
+        return _update(
+            tx,
+            replace(
+                _pending(tx, library_id, owner, candidate_id),
+                proposal=proposal,
+                project_id=project_id,
+            ),
+        )
 
     @writes
     def decide(
@@ -93,15 +99,23 @@ class Candidates(Table):
         state: CandidateState,
         item_id: str | None = None,
     ) -> Candidate:
-        before = _pending(tx, library_id, owner, candidate_id)
-        return _update(tx, replace(before, state=state, item_id=item_id, decided_at=now()))
+        return _update(
+            tx,
+            replace(
+                _pending(tx, library_id, owner, candidate_id),
+                state=state,
+                item_id=item_id,
+                decided_at=now(),
+            ),
+        )
 
 
 def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
     """Accept a pending candidate, as it reads now, in the transaction that writes its memory."""
     _pending(tx, candidate.library_id, None, candidate.id)
-    accepted = CandidateState.ACCEPTED
-    _update(tx, replace(candidate, state=accepted, item_id=item_id, decided_at=now()))
+    _update(
+        tx, replace(candidate, state=CandidateState.ACCEPTED, item_id=item_id, decided_at=now())
+    )
 
 
 def _update(tx: Tx, candidate: Candidate) -> Candidate:
@@ -151,5 +165,10 @@ def _values(candidate: Candidate) -> dict[str, Any]:
 
 
 def _candidate(row: Any) -> Candidate:
-    quotes = tuple(Quote(*quote) for quote in json.loads(row["quotes"]))
-    return rows.value(Candidate, row, proposal=rows.value(Proposal, row, quotes=quotes))
+    return rows.value(
+        Candidate,
+        row,
+        proposal=rows.value(
+            Proposal, row, quotes=tuple(Quote(*quote) for quote in json.loads(row["quotes"]))
+        ),
+    )

@@ -78,8 +78,13 @@ class Captures(Table):
 
 def insert_capture(tx: Tx, new: Capture) -> None:
     """Insert a capture. Conflict: the idempotency key belongs to another one."""
-    otherwise = "ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING"
-    if not rows.insert(tx, "captures", new, otherwise, hash=new.hash):
+    if not rows.insert(
+        tx,
+        "captures",
+        new,
+        "ON CONFLICT (library_id, owner, idempotency_key) DO NOTHING",
+        hash=new.hash,
+    ):
         raise Conflict("The idempotency key was used already.")
 
 

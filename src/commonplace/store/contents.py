@@ -28,8 +28,7 @@ class Contents(Table):
     @reads
     def existing_keys(self, tx: Tx, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have a content."""
-        found = tx.tuples("SELECT key FROM contents WHERE key IN :keys", keys=list(keys))
-        return {key for (key,) in found}
+        return set(tx.column("SELECT key FROM contents WHERE key IN :keys", keys=list(keys)))
 
     @writes
     def redirect(self, tx: Tx, key: str, content_id: str) -> None:
@@ -88,7 +87,7 @@ class Contents(Table):
         """Give up a claim, so that another job may try."""
         if tx.run(
             """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-                 WHERE id = :id AND claimed_by = :job_id""",
+               WHERE id = :id AND claimed_by = :job_id""",
             id=content_id,
             job_id=job_id,
         ):
@@ -254,11 +253,12 @@ def _wake_waiting(tx: Tx, content_id: str) -> None:
 
 
 def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:
-    seconds = tx.scalar(
-        """SELECT coalesce(sum(seconds), 0) FROM transcriptions
-           WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
-        library_id=library_id,
-        person_id=person_id,
-        month=month,
+    return float(
+        tx.scalar(
+            """SELECT coalesce(sum(seconds), 0) FROM transcriptions
+               WHERE library_id = :library_id AND person_id = :person_id AND month = :month""",
+            library_id=library_id,
+            person_id=person_id,
+            month=month,
+        )
     )
-    return float(seconds)

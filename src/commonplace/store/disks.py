@@ -149,12 +149,14 @@ class Disks(IndexedTable):
     @reads
     def of_items(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
         """Return those of the library's items that are published."""
-        found = tx.all(
-            f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
-            library_id=library_id,
-            ids=list(item_ids),
-        )
-        return {row["item_id"]: _published(row) for row in found}
+        return {
+            row["item_id"]: _published(row)
+            for row in tx.all(
+                f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
+                library_id=library_id,
+                ids=list(item_ids),
+            )
+        }
 
     @reads
     def list_saved(
@@ -179,10 +181,12 @@ class Disks(IndexedTable):
     @reads
     def list_stale(self, tx: Tx, saver: str) -> list[Published]:
         """Return disks that a library saved and whose view is stale."""
-        found = tx.all(
-            f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
-        )
-        return [_published(row) for row in found]
+        return [
+            _published(row)
+            for row in tx.all(
+                f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
+            )
+        ]
 
     @writes
     def save(self, tx: Tx, saver: str, person_id: str, published: Published) -> Published:
@@ -237,20 +241,25 @@ class Disks(IndexedTable):
     @reads
     def vectors(self, tx: Tx, item: Item, stamp: str) -> list[bytes]:
         """Return the vectors of the item's sections."""
-        found = self._index.vectors(tx, item.library_id, [item.id])
-        return [vector for made_by, vector in found.values() if made_by == stamp]
+        return [
+            vector
+            for made_by, vector in self._index.vectors(tx, item.library_id, [item.id]).values()
+            if made_by == stamp
+        ]
 
     @reads
     def names(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Return public id and title of the items of sections in scope, by section id."""
-        found = tx.tuples(
-            f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
-                WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id
-                AND {scope_sql.visible(scope)}""",
-            ids=list(section_ids),
-            **scope_sql.within(scope),
-        )
-        return {section_id: (public_id, title) for section_id, public_id, title in found}
+        return {
+            section_id: (public_id, title)
+            for section_id, public_id, title in tx.tuples(
+                f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
+                    WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id
+                    AND {scope_sql.visible(scope)}""",
+                ids=list(section_ids),
+                **scope_sql.within(scope),
+            )
+        }
 
     @reads
     def view_vector(self, tx: Tx, published: Published, stamp: str) -> bytes | None:
@@ -267,16 +276,18 @@ class Disks(IndexedTable):
         self, tx: Tx, saver: str, stamp: str, limit: int
     ) -> list[tuple[str, str, bytes]]:
         """Return (public id, title, vector of the view) of the disks that a library saved last."""
-        found = tx.tuples(
-            f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
-                JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
-                WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived
-                ORDER BY s.saved_at DESC LIMIT :limit""",
-            saver=saver,
-            stamp=stamp,
-            limit=limit,
-        )
-        return [(public_id, title, b64decode(vector)) for public_id, title, vector in found]
+        return [
+            (public_id, title, b64decode(vector))
+            for public_id, title, vector in tx.tuples(
+                f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
+                    JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
+                    WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived
+                    ORDER BY s.saved_at DESC LIMIT :limit""",
+                saver=saver,
+                stamp=stamp,
+                limit=limit,
+            )
+        ]
 
 
 def _put(

@@ -94,7 +94,7 @@ def find_visible(
 def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
     """Return for each entry whether item, content and text are all unknown."""
     items, contents = [entry.item for entry in entries], [entry.content for entry in entries]
-    found = tx.tuples(
+    known = tx.column(
         """SELECT id FROM items WHERE library_id = :library_id AND id IN :ids
            UNION ALL SELECT public_id FROM items WHERE public_id IN :public_ids
            UNION ALL SELECT key FROM contents WHERE key IN :keys
@@ -105,7 +105,7 @@ def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool
         keys=[content.key for content in contents],
         hashes=[content.hash for content in contents],
     )
-    seen, unknown = {name for (name,) in found}, []
+    seen, unknown = set(known), []
     for item, content in zip(items, contents, strict=True):
         names = (item.id, item.public_id, content.key, content.hash)
         unknown.append(seen.isdisjoint(names))

@@ -64,14 +64,15 @@ class Feeds(Table):
     @reads
     def handled_entries(self, tx: Tx, feed: Subscription, tries: int) -> set[str]:
         """Return the entries that were added, or tried `tries` times."""
-        found = tx.tuples(
-            """SELECT entry FROM feed_entries WHERE library_id = :library_id
-               AND feed_id = :feed_id AND (ok = 1 OR tries >= :tries)""",
-            library_id=feed.library_id,
-            feed_id=feed.id,
-            tries=tries,
+        return set(
+            tx.column(
+                """SELECT entry FROM feed_entries WHERE library_id = :library_id
+                   AND feed_id = :feed_id AND (ok = 1 OR tries >= :tries)""",
+                library_id=feed.library_id,
+                feed_id=feed.id,
+                tries=tries,
+            )
         )
-        return {entry for (entry,) in found}
 
     @writes
     def record_entries(

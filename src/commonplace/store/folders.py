@@ -64,10 +64,13 @@ class Folders(IndexedTable):
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
         """Count what deleting the folder affects."""
         _require(tx, scope, folder_id)
-        counted = f"""SELECT (SELECT count(*) {_ITEMS}), (SELECT count(*) {_ALONE}),
-                             (SELECT count(*) FROM tokens WHERE {_SEES_ONLY})"""
         return FolderImpact(
-            *tx.tuples(counted, library_id=scope.library_id, folder_id=folder_id)[0]
+            *tx.tuples(
+                f"""SELECT (SELECT count(*) {_ITEMS}), (SELECT count(*) {_ALONE}),
+                    (SELECT count(*) FROM tokens WHERE {_SEES_ONLY})""",
+                library_id=scope.library_id,
+                folder_id=folder_id,
+            )[0]
         )
 
     @writes
@@ -93,9 +96,9 @@ class Folders(IndexedTable):
                    ORDER BY id FOR NO KEY UPDATE""",
                 **key,
             )
-        held = {item_id for (item_id,) in tx.tuples(f"SELECT fi.item_id {_ITEMS}", **key)}
+        held = set(tx.column(f"SELECT fi.item_id {_ITEMS}", **key))
         if cascade_items:
-            alone = [item_id for (item_id,) in tx.tuples(f"SELECT fi.item_id {_ALONE}", **key)]
+            alone = tx.column(f"SELECT fi.item_id {_ALONE}", **key)
             delete_items(tx, self._index, scope.library_id, alone)
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.

@@ -202,14 +202,15 @@ def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: Ite
         f" AND {_followed(scope, far, bool(kinds), asked)}"
         for near, far, _ in _ENDS
     )
-    total = tx.scalar(
-        f"SELECT count(*) FROM ({ways}) AS w",
-        center=center,
-        **scope_sql.within(scope),
-        **wanted,
-        **({"kinds": list(kinds)} if kinds else {}),
+    return int(
+        tx.scalar(
+            f"SELECT count(*) FROM ({ways}) AS w",
+            center=center,
+            **scope_sql.within(scope),
+            **wanted,
+            **({"kinds": list(kinds)} if kinds else {}),
+        )
     )
-    return int(total)
 
 
 def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Dependencies:
@@ -360,10 +361,10 @@ def find_cycle(
     ):
         return []  # nothing leads there, as with every new item
     reached = f"""WITH RECURSIVE reached (node) AS (
-                      SELECT :to_id UNION
-                      SELECT i.id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
-                      WHERE r.library_id = :library_id AND r.from_id = reached.node
-                      AND r.kind = :kind AND i.id = r.to_id AND {scope_sql.visible(scope)})"""
+                  SELECT :to_id UNION
+                  SELECT i.id FROM reached CROSS JOIN relations AS r CROSS JOIN items AS i
+                  WHERE r.library_id = :library_id AND r.from_id = reached.node
+                  AND r.kind = :kind AND i.id = r.to_id AND {scope_sql.visible(scope)})"""
     asked = {"to_id": to_id, "kind": kind, **scope_sql.within(scope)}
     if not tx.one(
         f"{reached} SELECT 1 FROM reached WHERE node = :from_id LIMIT 1", from_id=from_id, **asked
@@ -391,12 +392,14 @@ def find_cycle(
     way = [from_id]
     while way[-1] != to_id:
         way.append(before[way[-1]])
-    found = tx.all(
-        f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
-        ids=way,
-        **scope_sql.within(scope),
-    )
-    items = {row["id"]: rows.item(row) for row in found}
+    items = {
+        row["id"]: rows.item(row)
+        for row in tx.all(
+            f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
+            ids=way,
+            **scope_sql.within(scope),
+        )
+    }
     return [items[node] for node in [from_id, *reversed(way)]]
 
 
@@ -407,10 +410,10 @@ def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
         Relation,
         # An expression: else SQLite looks for each of them with each of them.
         f"""SELECT r.* FROM relations AS r
-                JOIN items AS i ON i.id = r.to_id AND {scope_sql.visible(scope)}
-                WHERE r.library_id = :library_id AND r.from_id IN :ids
-                AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
-                ORDER BY i.created_at, r.from_id, r.to_id""",
+            JOIN items AS i ON i.id = r.to_id AND {scope_sql.visible(scope)}
+            WHERE r.library_id = :library_id AND r.from_id IN :ids
+            AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
+            ORDER BY i.created_at, r.from_id, r.to_id""",
         ids=list(ids),
         **scope_sql.within(scope),
     )

@@ -11,13 +11,14 @@ def folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple
     """Return the folders of each item, as far as the scope sees them."""
     found: dict[str, tuple[str, ...]] = {}
     # Sorted here: for an ORDER BY, SQLite would read the folders of the whole library.
-    pairs = tx.tuples(
-        """SELECT folder_id, item_id FROM folder_items
-           WHERE library_id = :library_id AND item_id IN :ids""",
-        library_id=scope.library_id,
-        ids=list(item_ids),
-    )
-    for folder_id, item_id in sorted(pairs):
+    for folder_id, item_id in sorted(
+        tx.tuples(
+            """SELECT folder_id, item_id FROM folder_items
+               WHERE library_id = :library_id AND item_id IN :ids""",
+            library_id=scope.library_id,
+            ids=list(item_ids),
+        )
+    ):
         if scope.folders is None or folder_id in scope.folders:
             found[item_id] = (*found.get(item_id, ()), folder_id)
     return found
@@ -25,12 +26,12 @@ def folders_of(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> dict[str, tuple
 
 def require_folders(tx: Tx, library_id: str, folder_ids: Collection[str]) -> None:
     """Raise NotFound unless the library has all of these folders."""
-    known = tx.tuples(
+    known = tx.column(
         "SELECT id FROM folders WHERE library_id = :library_id AND id IN :ids",
         library_id=library_id,
         ids=sorted(folder_ids),
     )
-    if missing := sorted(set(folder_ids) - {folder_id for (folder_id,) in known}):
+    if missing := sorted(set(folder_ids) - set(known)):
         raise NotFound("Folder not found", folder_ids=missing)
 
 
@@ -49,11 +50,11 @@ def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
     """Return the items and the notes on them, which move and go with them."""
     found, new = list(item_ids), list(item_ids)
     while new:
-        notes = tx.tuples(
+        notes = tx.column(
             "SELECT id FROM items WHERE library_id = :library_id AND annotates IN :ids",
             library_id=library_id,
             ids=new,
         )
-        new = [note_id for (note_id,) in notes if note_id not in found]
+        new = [note_id for note_id in notes if note_id not in found]
         found += new
     return found

@@ -63,8 +63,12 @@ class ItemQueries(IndexedTable):
             for each in sorted(found, key=lambda each: str(each["id"]))
             if scope.folders is None or each["id"] in scope.folders
         )
-        item = rows.item(row, tuple(folder.id for folder in folders))
-        return FullItem(item, row["text"], tuple(map(rows.section, sections)), folders)
+        return FullItem(
+            rows.item(row, tuple(folder.id for folder in folders)),
+            row["text"],
+            tuple(map(rows.section, sections)),
+            folders,
+        )
 
     async def get_many(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
         """Return items by id, in one query; those out of scope or deleted are left out."""
@@ -72,16 +76,18 @@ class ItemQueries(IndexedTable):
 
     @reads
     def _get_many(self, tx: Tx, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:
-        found = _with_folders(
-            tx,
-            scope,
-            tx.all(
-                f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
-                ids=list(item_ids),
-                **scope_sql.within(scope),
-            ),
-        )
-        return {item.id: item for item in found}
+        return {
+            item.id: item
+            for item in _with_folders(
+                tx,
+                scope,
+                tx.all(
+                    f"{rows.SELECT_ITEM} WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
+                    ids=list(item_ids),
+                    **scope_sql.within(scope),
+                ),
+            )
+        }
 
     @reads_inline
     def text(self, tx: Tx, item: Item) -> str:
@@ -93,8 +99,12 @@ class ItemQueries(IndexedTable):
     @reads
     def texts(self, tx: Tx, items: Sequence[Item]) -> dict[str, str]:
         """Return texts by item id, in one query; those of deleted items are left out."""
-        ids = [item.content_id for item in items]
-        found = dict(tx.tuples("SELECT id, text FROM contents WHERE id IN :ids", ids=ids))
+        found = dict(
+            tx.tuples(
+                "SELECT id, text FROM contents WHERE id IN :ids",
+                ids=[item.content_id for item in items],
+            )
+        )
         return {item.id: found[item.content_id] for item in items if item.content_id in found}
 
     @reads_inline

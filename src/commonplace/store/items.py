@@ -99,8 +99,9 @@ class Items(ItemQueries):
             return seen, False
         if not same:
             raise source_conflict()
-        folders = (folder_id,) if folder_id else item.folders
-        item = replace(item, content_id=content_id, folders=folders)
+        item = replace(
+            item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders
+        )
         self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp)
         if beside:
             self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision)
@@ -163,8 +164,11 @@ class Items(ItemQueries):
         elif changes:
             self._update(tx, scope, before.id, changes)
         drop_unused_content(tx, before.content_id if changes else content_id)
-        filed = self._file(tx, before, item.folders)
-        return Outcome.CHANGED if filed or changes else Outcome.UNCHANGED
+        return (
+            Outcome.CHANGED
+            if self._file(tx, before, item.folders) or changes
+            else Outcome.UNCHANGED
+        )
 
     @writes
     def update(
@@ -281,8 +285,9 @@ class Items(ItemQueries):
     ) -> None:
         """Delete an item, or only take it out of the scope's folders if it lies in others too."""
         item = find_at(tx, scope, item_id, expected_revision)
-        with_its_notes = with_notes(tx, item.library_id, [item.id])
-        folders = folders_of(tx, Scope(item.library_id), with_its_notes).values()
+        folders = folders_of(
+            tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])
+        ).values()
         if scope.folders is None or all(map(scope.folders.issuperset, folders)):
             delete_items(tx, self._index, item.library_id, [item.id])
         else:

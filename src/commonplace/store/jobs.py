@@ -45,8 +45,11 @@ _WITHOUT_VECTORS = f"""SELECT DISTINCT s.library_id, s.item_id FROM sections AS 
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
-    values = [tuple(rows.column(getattr(job, name)) for name in _COLUMNS) for job in jobs]
-    tx.insert("jobs", ", ".join(_COLUMNS), values)
+    tx.insert(
+        "jobs",
+        ", ".join(_COLUMNS),
+        [tuple(rows.column(getattr(job, name)) for name in _COLUMNS) for job in jobs],
+    )
 
 
 class Jobs(Table):
@@ -57,14 +60,16 @@ class Jobs(Table):
         Return how many.
         """
         tx.run("DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'")  # they are queued anew
-        stale = tx.tuples(
-            f"""SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
-                LEFT JOIN vectors AS v ON {_OF_VECTOR} AND v.stamp = :stamp
-                WHERE v.section_id IS NULL AND NOT EXISTS (
-                    SELECT 1 FROM jobs AS j WHERE {_EMBEDS} AND j.state = 'queued')""",
-            stamp=stamp,
+        return _enqueue_embedding(
+            tx,
+            tx.tuples(
+                f"""SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
+                    LEFT JOIN vectors AS v ON {_OF_VECTOR} AND v.stamp = :stamp
+                    WHERE v.section_id IS NULL AND NOT EXISTS (
+                        SELECT 1 FROM jobs AS j WHERE {_EMBEDS} AND j.state = 'queued')""",
+                stamp=stamp,
+            ),
         )
-        return _enqueue_embedding(tx, stale)
 
     async def enqueue_missing(self) -> int:
         """Queue each item that has sections without any vector, and no open or failed job.
@@ -209,7 +214,7 @@ class Jobs(Table):
         """Queue the item's failed jobs again."""
         key = {"library_id": scope.library_id, "item_id": item_id}
         of_item = "library_id = :library_id AND item_id = :item_id AND state = 'failed'"
-        failed = [job_id for (job_id,) in tx.tuples(f"SELECT id FROM jobs WHERE {of_item}", **key)]
+        failed = tx.column(f"SELECT id FROM jobs WHERE {of_item}", **key)
         if not failed:
             return []
         tx.run(
@@ -304,7 +309,7 @@ class Jobs(Table):
         return (
             tx.one(
                 """SELECT 1 FROM jobs
-                 WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1""",
+                   WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1""",
                 since=since,
             )
             is not None
@@ -316,7 +321,7 @@ class Jobs(Table):
         return (
             tx.one(
                 """SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since
-                 AND run_after <= :now AND kind = :kind LIMIT 1""",
+                   AND run_after <= :now AND kind = :kind LIMIT 1""",
                 since=since,
                 now=now(),
                 kind=kind,
@@ -350,7 +355,7 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
     fair, first = (_RUNNING, "coalesce(busy.running, 0), ") if kind in _FAIR else ("", "")
 
     def find(ready: str, most: int) -> list[str]:
-        found = tx.tuples(
+        return tx.column(
             f"""SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready}
                 ORDER BY {first}j.run_after LIMIT :limit{end}""",
             kind=kind,
@@ -358,7 +363,6 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
             now=at,
             ahead=at + AHEAD,
         )
-        return [job_id for (job_id,) in found]
 
     for lost in _LOST:
         if found := find(lost, 1):
@@ -371,7 +375,7 @@ def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -
 
 def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
     for lost in _LOST:
-        for (job_id,) in tx.tuples(
+        for job_id in tx.column(
             f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
             kind=kind,
             most=CRASHES,

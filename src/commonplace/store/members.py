@@ -17,8 +17,12 @@ class Members(Table):
     @reads
     def of_library(self, tx: Tx, library_id: str) -> list[Member]:
         """Return owners first, then the others by name."""
-        order = "ORDER BY m.role <> 'owner', p.name, p.id"
-        return rows.every(tx, Member, f"{_MEMBERS} {order}", library_id=library_id)
+        return rows.every(
+            tx,
+            Member,
+            f"{_MEMBERS} ORDER BY m.role <> 'owner', p.name, p.id",
+            library_id=library_id,
+        )
 
     @writes
     def change_role(self, tx: Tx, library_id: str, person_id: str, role: str) -> Member:
@@ -70,7 +74,7 @@ class Members(Table):
         return (
             tx.run(
                 """DELETE FROM invitations
-                 WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL""",
+                   WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL""",
                 library_id=library_id,
                 id=invitation_id,
             )
@@ -79,8 +83,9 @@ class Members(Table):
 
     @reads
     def find_invitation(self, tx: Tx, digest: str) -> Invitation | None:
-        of_digest = "SELECT * FROM invitations WHERE digest = :digest"
-        return rows.first(tx, Invitation, of_digest, digest=digest)
+        return rows.first(
+            tx, Invitation, "SELECT * FROM invitations WHERE digest = :digest", digest=digest
+        )
 
     @reads
     def library_name(self, tx: Tx, library_id: str) -> str:

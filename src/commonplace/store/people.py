@@ -81,14 +81,16 @@ class Tokens(Table):
 
     @writes
     def revoke(self, tx: Tx, library_id: str, token_id: str) -> bool:
-        revoked = tx.run(
-            """UPDATE tokens SET revoked_at = :at
-               WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
-            library_id=library_id,
-            id=token_id,
-            at=now(),
+        return (
+            tx.run(
+                """UPDATE tokens SET revoked_at = :at
+                   WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
+                library_id=library_id,
+                id=token_id,
+                at=now(),
+            )
+            > 0
         )
-        return revoked > 0
 
     @writes
     def record(self, tx: Tx, events: Sequence[Event]) -> None:

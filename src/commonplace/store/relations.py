@@ -90,16 +90,18 @@ class Relations(Table):
     ) -> bool:
         """Return whether a task of the epic has one of these statuses, or with `but` another."""
         # CROSS JOIN: from the epic's own relations, and no further than to the first that fits.
-        task = tx.one(
-            f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i
-                WHERE r.library_id = :library_id AND r.to_id = :epic_id AND r.kind = 'PART_OF'
-                AND i.id = r.from_id AND {scope_sql.visible(scope)} AND i.entity_type = 'task'
-                AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
-            epic_id=epic_id,
-            statuses=list(statuses),
-            **scope_sql.within(scope),
+        return (
+            tx.one(
+                f"""SELECT 1 FROM relations AS r CROSS JOIN items AS i
+                    WHERE r.library_id = :library_id AND r.to_id = :epic_id AND r.kind = 'PART_OF'
+                    AND i.id = r.from_id AND {scope_sql.visible(scope)} AND i.entity_type = 'task'
+                    AND {"NOT " * but} i.status IN :statuses LIMIT 1""",
+                epic_id=epic_id,
+                statuses=list(statuses),
+                **scope_sql.within(scope),
+            )
+            is not None
         )
-        return task is not None
 
     @reads
     def neighbourhood(
@@ -161,8 +163,9 @@ def put_relations(
         return 0
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
     added = sum(_put(tx, scope, r) for r in relations)
-    superseded = {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
-    update_superseded(tx, scope.library_id, superseded)
+    update_superseded(
+        tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
+    )
     return added
 
 
@@ -211,12 +214,11 @@ def _replace_single_relation(tx: Tx, r: Relation) -> None:
     if r.kind not in (Kind.BELONGS_TO, Kind.PART_OF):
         return
     lock = " FOR NO KEY UPDATE" if tx.engine == "postgres" else ""
-    entity_type = tx.scalar(
+    if tx.scalar(
         f"SELECT entity_type FROM items WHERE library_id = :library_id AND id = :id{lock}",
         library_id=r.library_id,
         id=r.from_id,
-    )
-    if entity_type in ("task", "epic"):
+    ) in ("task", "epic"):
         tx.run(
             """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
                AND kind = :kind AND to_id <> :to_id""",
@@ -234,16 +236,13 @@ def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
 
 def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> None:
     wanted = {item_id for item_id in item_ids if item_id is not None}
-    seen = {
-        item_id
-        for (item_id,) in tx.tuples(
-            f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
-            ids=sorted(wanted),
-            **scope_sql.within(scope),
-        )
-    }
-    if wanted - seen:
-        raise NotFound("Item not found", ids=sorted(wanted - seen))
+    seen = tx.column(
+        f"SELECT i.id FROM items AS i WHERE i.id IN :ids AND {scope_sql.visible(scope)}",
+        ids=sorted(wanted),
+        **scope_sql.within(scope),
+    )
+    if unseen := sorted(wanted - set(seen)):
+        raise NotFound("Item not found", ids=unseen)
 
 
 # -- superseded items
@@ -251,13 +250,12 @@ def _require_visible(tx: Tx, scope: Scope, item_ids: Iterable[str | None]) -> No
 
 def superseded_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
     """Return the items that this one replaces."""
-    found = tx.tuples(
+    return tx.column(
         """SELECT to_id FROM relations
            WHERE library_id = :library_id AND from_id = :item_id AND kind = 'SUPERSEDES'""",
         library_id=library_id,
         item_id=item_id,
     )
-    return [replaced_id for (replaced_id,) in found]
 
 
 def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
@@ -291,7 +289,7 @@ def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> Non
     if not item_ids:
         return
     lock_library(tx, library_id)
-    found = tx.all(
+    for row in tx.all(
         """
         WITH RECURSIVE below (id) AS (
             SELECT i.id FROM items AS i WHERE i.library_id = :library_id AND i.id IN :ids
@@ -313,8 +311,7 @@ def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> Non
         library_id=library_id,
         ids=sorted(item_ids),
         not_holding=[WRONG, STALE],
-    )
-    for row in found:
+    ):
         changes: dict[str, Any] = {}
         if row["replaced"] and row["status"] not in (SUPERSEDED, WRONG):
             changes = {"status": SUPERSEDED}
@@ -337,5 +334,7 @@ def _restored(metadata: dict[str, Any]) -> dict[str, Any]:
     correction = metadata.get("correction")
     if isinstance(correction, dict) and correction.get("status") == STALE:
         return {"status": STALE}
-    rest = {name: value for name, value in metadata.items() if name != "correction"}
-    return {"status": "", "metadata": rest}
+    return {
+        "status": "",
+        "metadata": {name: value for name, value in metadata.items() if name != "correction"},
+    }

@@ -15,7 +15,6 @@ from commonplace.database import Tx
 from commonplace.database.columns import (
     as_json,
     from_micros,
-    from_optional_micros,
     json_value,
     micros,
     texts,
@@ -27,7 +26,7 @@ V = TypeVar("V")
 
 _READERS: dict[Any, Callable[[Any], Any]] = {
     datetime: from_micros,
-    datetime | None: from_optional_micros,
+    datetime | None: lambda column: None if column is None else from_micros(column),
     bool: bool,
     bytes: urlsafe_b64decode,
     Json: json_value,

@@ -11,7 +11,7 @@ from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Question, Vector
 from commonplace.search_index.index import IndexedTable
-from commonplace.search_index.vector_codec import FORMATS
+from commonplace.search_index.vectors import FORMATS
 from commonplace.store import rows
 
 _CHUNK = 1000
@@ -39,15 +39,17 @@ class Sections(IndexedTable):
         out."""
         if not items:
             return {}
-        found = tx.all(
-            """SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids
-               ORDER BY item_id, position""",
-            library_id=items[0].library_id,
-            ids=[item.id for item in items],
-        )
         return {
             item_id: list(map(rows.section, group))
-            for item_id, group in groupby(found, itemgetter("item_id"))
+            for item_id, group in groupby(
+                tx.all(
+                    """SELECT * FROM sections WHERE library_id = :library_id AND item_id IN :ids
+                       ORDER BY item_id, position""",
+                    library_id=items[0].library_id,
+                    ids=[item.id for item in items],
+                ),
+                itemgetter("item_id"),
+            )
         }
 
     @reads
@@ -71,12 +73,14 @@ class Sections(IndexedTable):
         if owner is None:
             return []
         vectors = self._index.vectors(tx, owner["library_id"], [owner["id"]])
-        found = tx.all(
-            """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :id
-               ORDER BY position""",
-            **owner,
-        )
-        return [rows.section(row, vectors[row["id"]][1]) for row in found]
+        return [
+            rows.section(row, vectors[row["id"]][1])
+            for row in tx.all(
+                """SELECT * FROM sections WHERE library_id = :library_id AND item_id = :id
+                   ORDER BY position""",
+                **owner,
+            )
+        ]
 
     async def keyword(
         self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
@@ -147,14 +151,16 @@ class Sections(IndexedTable):
     ) -> list[Passage]:
         """Return the first passage of each item, in any order."""
         matching, values = scope_sql.matching(where or ItemFilter())
-        found = tx.tuples(
-            f"""{_passage(scope)} AND s.library_id = :library_id AND s.item_id IN :ids
-                AND s.position = 0 AND {scope_sql.visible(scope)} AND {matching}""",
-            ids=list(item_ids),
-            **scope_sql.within(scope),
-            **values,
-        )
-        return [rows.passage(row) for row in found]
+        return [
+            rows.passage(row)
+            for row in tx.tuples(
+                f"""{_passage(scope)} AND s.library_id = :library_id AND s.item_id IN :ids
+                    AND s.position = 0 AND {scope_sql.visible(scope)} AND {matching}""",
+                ids=list(item_ids),
+                **scope_sql.within(scope),
+                **values,
+            )
+        ]
 
     @reads
     def first_vectors(
@@ -236,12 +242,14 @@ def _passage(scope: Scope) -> str:
 
 
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
-    found = tx.tuples(
-        f"{_passage(scope)} AND s.id IN :ids AND {scope_sql.visible(scope)}",
-        ids=list(section_ids),
-        **scope_sql.within(scope),
-    )
-    return [rows.passage(row) for row in found]
+    return [
+        rows.passage(row)
+        for row in tx.tuples(
+            f"{_passage(scope)} AND s.id IN :ids AND {scope_sql.visible(scope)}",
+            ids=list(section_ids),
+            **scope_sql.within(scope),
+        )
+    ]
 
 
 def _best_first(ids: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Scored]:

@@ -43,42 +43,47 @@ class Statistics(Table):
                 WHERE {scope_sql.visible(scope)}""",
             **scope_sql.within(scope),
         )
-        characters = tx.scalar(
-            f"""SELECT coalesce(sum(length(c.text)), 0) FROM contents AS c
-                WHERE c.id IN (
-                    SELECT i.content_id FROM items AS i WHERE {scope_sql.visible(scope)})""",
-            **scope_sql.within(scope),
-        )
         return Totals(
             sum(count for _, count, _ in found),
             sum(int(words or 0) for *_, words in found),
             sections,
-            int(characters),
+            int(
+                tx.scalar(
+                    f"""SELECT coalesce(sum(length(c.text)), 0) FROM contents AS c
+                        WHERE c.id IN (SELECT i.content_id FROM items AS i
+                                       WHERE {scope_sql.visible(scope)})""",
+                    **scope_sql.within(scope),
+                )
+            ),
             {entity_type: count for entity_type, count, _ in found},
         )
 
     @reads
     def added_by_day(self, tx: Tx, scope: Scope, since: datetime) -> dict[str, int]:
         """Count items by the day they were added (ISO, UTC)."""
-        found = tx.tuples(
-            f"""SELECT i.created_at / {_DAY}, count(*) FROM items AS i
-                WHERE {scope_sql.visible(scope)} AND i.created_at >= :since
-                GROUP BY i.created_at / {_DAY}""",
-            since=since,
-            **scope_sql.within(scope),
-        )
-        return {_iso(day): count for day, count in found}
+        return {
+            _iso(day): count
+            for day, count in tx.tuples(
+                f"""SELECT i.created_at / {_DAY}, count(*) FROM items AS i
+                    WHERE {scope_sql.visible(scope)} AND i.created_at >= :since
+                    GROUP BY i.created_at / {_DAY}""",
+                since=since,
+                **scope_sql.within(scope),
+            )
+        }
 
     @reads
     def calls_by_day(self, tx: Tx, library_id: str, since: datetime) -> dict[str, int]:
         """Count calls of tokens by day, as far as the activity logs reach back."""
-        found = tx.tuples(
-            f"""SELECT at / {_DAY}, count(*) FROM events
-                WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
-            library_id=library_id,
-            since=since,
-        )
-        return {_iso(day): count for day, count in found}
+        return {
+            _iso(day): count
+            for day, count in tx.tuples(
+                f"""SELECT at / {_DAY}, count(*) FROM events
+                    WHERE library_id = :library_id AND at >= :since GROUP BY at / {_DAY}""",
+                library_id=library_id,
+                since=since,
+            )
+        }
 
     @reads
     def state(self, tx: Tx, library_id: str) -> str:

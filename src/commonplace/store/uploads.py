@@ -38,17 +38,24 @@ class Uploads(Table):
     @reads
     def list_awaited(self, tx: Tx) -> list[Upload]:
         """Return uploads to be queued when their last byte arrives, and that have no item yet."""
-        awaited = "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
-        return rows.every(tx, Upload, awaited)
+        return rows.every(
+            tx, Upload, "SELECT * FROM uploads WHERE on_arrival IS NOT NULL AND item_id IS NULL"
+        )
 
     @writes
     def finish(self, tx: Tx, upload: Upload, item_id: str, answer: Json | None = None) -> str:
         """Record the item made of an upload, and the answer; return the first item recorded."""
         with suppress(Conflict):
             finish_upload(tx, upload, item_id, answer)
-        key = {"library_id": upload.library_id, "id": upload.id}
-        of_key = "SELECT * FROM uploads WHERE library_id = :library_id AND id = :id"
-        return str(rows.require(tx, Upload, of_key, **key).item_id)
+        return str(
+            rows.require(
+                tx,
+                Upload,
+                "SELECT * FROM uploads WHERE library_id = :library_id AND id = :id",
+                library_id=upload.library_id,
+                id=upload.id,
+            ).item_id
+        )
 
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:

@@ -16,16 +16,25 @@ class Versions(Table):
     def of_item(self, tx: Tx, scope: Scope, item_id: str) -> list[Version]:
         """Return an item's versions without their texts, newest first."""
         sql = _SELECT.format(text="''", join="", condition=scope_sql.visible(scope))
-        newest_first = f"{sql} ORDER BY v.revision DESC"
-        return rows.every(tx, Version, newest_first, item_id=item_id, **scope_sql.within(scope))
+        return rows.every(
+            tx,
+            Version,
+            f"{sql} ORDER BY v.revision DESC",
+            item_id=item_id,
+            **scope_sql.within(scope),
+        )
 
     @reads
     def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
         join = "JOIN contents AS c ON c.id = v.content_id"
         sql = _SELECT.format(text="c.text", join=join, condition=scope_sql.visible(scope))
-        which = {"item_id": item_id, "revision": revision}
         return rows.require(
-            tx, Version, f"{sql} AND v.revision = :revision", **which, **scope_sql.within(scope)
+            tx,
+            Version,
+            f"{sql} AND v.revision = :revision",
+            item_id=item_id,
+            revision=revision,
+            **scope_sql.within(scope),
         )
 
 
@@ -64,11 +73,10 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
     """Return the ids of an item's contents, old and new, which may be deleted with it."""
-    found = tx.tuples(
+    return tx.column(
         """SELECT content_id FROM items WHERE library_id = :library_id AND id = :item_id
            UNION SELECT content_id FROM versions
            WHERE library_id = :library_id AND item_id = :item_id""",
         library_id=library_id,
         item_id=item_id,
     )
-    return [content_id for (content_id,) in found]
