@@ -1,11 +1,12 @@
 """The fetcher: redirects, retries, timeouts and size limits over guarded connections."""
 
 import ssl
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import anyio
@@ -21,8 +22,7 @@ from commonplace.adapters.fetch.address_guard import (
     parse_url,
     system_resolver,
 )
-from commonplace.adapters.fetch.body_writer import BodyWriter
-from commonplace.adapters.fetch.limits import HostLimiter, TimeBudget
+from commonplace.adapters.fetch.limits import BodyWriter, HostLimiter, TimeBudget
 from commonplace.adapters.fetch.response_headers import (
     charset,
     conditional_headers,
@@ -109,7 +109,8 @@ class WebFetcher:
         sample_bytes: int | None = None,
         known: Json | None = None,
     ) -> AsyncIterator[Fetched]:
-        with _temporary_file(self._folder) as path:
+        with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
+            path = Path(folder) / "body"
 
             async def save(
                 answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
@@ -123,10 +124,12 @@ class WebFetcher:
                 declared = headers.get("Content-Type", "")
                 kind = media_type(declared)
                 enough = sample_bytes if _is_recording(kind, at) else None
-                writer = BodyWriter(path, headers.get("Content-Encoding", ""), max_bytes)
-                if enough is None:
-                    writer.check_length(headers.get("Content-Length"))
-                await _write_body(answer, writer, budget, enough)
+                with path.open("wb") as file:
+                    encoding = headers.get("Content-Encoding", "")
+                    writer = BodyWriter(file, encoding, max_bytes, empty=False)
+                    if enough is None:
+                        writer.check_length(headers.get("Content-Length"))
+                    await _write_body(answer, writer, budget, enough)
                 return Fetched(
                     str(at), kind, charset(declared), path, writer.size, validators(headers)
                 )
@@ -139,24 +142,21 @@ class WebFetcher:
 
         For libraries that speak the protocol of a certain site.
         """
-        with _temporary_file(self._folder) as path:
 
-            async def load(
-                answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
-            ) -> Answer | None:
-                if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
-                    return None
-                encoding = headers.get("Content-Encoding", "")
-                writer = BodyWriter(path, encoding, max_bytes, empty=True)
-                await _write_body(answer, writer, budget, None)
-                return Answer(
-                    answer.status,
-                    str(at),
-                    tuple(headers.multi_items()),
-                    await anyio.Path(path).read_bytes(),
-                )
+        async def load(
+            answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
+        ) -> Answer | None:
+            if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
+                return None
+            body = BytesIO()
+            encoding = headers.get("Content-Encoding", "")
+            await _write_body(
+                answer, BodyWriter(body, encoding, max_bytes, empty=True), budget, None
+            )
+            items = tuple(headers.multi_items())
+            return Answer(answer.status, str(at), items, body.getvalue())
 
-            return await self._follow(parse_url(url), request, load)
+        return await self._follow(parse_url(url), request, load)
 
     async def close(self) -> None:
         """Do nothing: no connection outlives its request."""
@@ -212,13 +212,12 @@ async def _write_body(
     answer: httpcore.Response, writer: BodyWriter, budget: TimeBudget, enough: int | None
 ) -> None:
     """Write the body, or its first `enough` bytes."""
-    with writer:
-        async for chunk in answer.aiter_stream():
-            budget.extend(len(chunk))
-            await anyio.to_thread.run_sync(writer.write, chunk)
-            if enough is not None and writer.size >= enough:
-                return
-        writer.finish()
+    async for chunk in answer.aiter_stream():
+        budget.extend(len(chunk))
+        await anyio.to_thread.run_sync(writer.write, chunk)
+        if enough is not None and writer.size >= enough:
+            return
+    writer.finish()
 
 
 def _headers(url: httpx.URL, request: OutgoingRequest) -> dict[str | bytes, str | bytes]:
@@ -234,19 +233,8 @@ def _headers(url: httpx.URL, request: OutgoingRequest) -> dict[str | bytes, str 
 
 
 def _is_recording(kind: str, url: httpx.URL) -> bool:
-    if kind in ("", "application/octet-stream", "binary/octet-stream"):
-        return url.path.lower().endswith(AUDIO)
-    return kind.startswith(("audio/", "video/"))
-
-
-@contextmanager
-def _temporary_file(folder: Path | None) -> Iterator[Path]:
-    with tempfile.NamedTemporaryFile(prefix="commonplace-", dir=folder, delete=False) as file:
-        path = Path(file.name)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
+    is_vague = kind in ("", "application/octet-stream", "binary/octet-stream")
+    return url.path.lower().endswith(AUDIO) if is_vague else kind.startswith(("audio/", "video/"))
 
 
 def _redirect(location: str, seen: list[httpx.URL]) -> httpx.URL:
