@@ -8,7 +8,7 @@ from itertools import chain, pairwise, takewhile
 from math import ceil
 from operator import itemgetter
 
-from commonplace.model import Json, Mark, Section
+from commonplace.model import Mark, Section
 from commonplace.text import query_terms
 
 TARGET = 160  # words of a section
@@ -60,6 +60,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
             whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
             at = pieces[0].start + len(whole) - len(whole.lstrip())
+            passed = bisect_right(starts, at)
             sections.append(
                 Section(
                     len(sections),
@@ -67,7 +68,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
                     _heading(pieces),
                     f"{of_title} {query_terms.extra_terms(body)}".strip(),
                     count(body),
-                    locator=_locator(marks, bisect_right(starts, at)),
+                    locator=marks[passed - 1].locator if passed else {},
                 )
             )
     return sections
@@ -94,11 +95,6 @@ def _count_blocks(text: str) -> int:
     divided = sum(not text[at].isspace() and not text[at - 1].isspace() for at in edges)
     spaced = sum(len(text[at : at + _BLOCK].split()) for at in (0, *edges)) - divided
     return spaced if text.isascii() else spaced + sum(1 for _ in _UNSPACED.finditer(text)) // 2
-
-
-def _locator(marks: Sequence[Mark], passed: int) -> Json:
-    """Where the last of the marks that were passed says that we are."""
-    return marks[passed - 1].locator if passed else {}
 
 
 def _size(text: str) -> int:
@@ -162,8 +158,8 @@ def _pieces(text: str) -> Iterator[_Piece]:
         if size <= LARGEST:
             yield _Piece(start, end, size, path, is_heading)
         else:
-            for a, b, part_size in _divide(text, start, end, breaks):
-                yield _Piece(a, b, part_size, path, is_heading)
+            parts = _divide(text, start, end, breaks)
+            yield from (_Piece(*part, path, is_heading) for part in parts)
 
 
 def _divide(

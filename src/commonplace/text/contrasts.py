@@ -1,7 +1,7 @@
 """Differences between similar texts: record ids, dates, numbers, negations, opposites."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import Stemmer
@@ -99,14 +99,12 @@ class Text:
 
     title: str
     body: str
-    plain: str = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def plain(self) -> str:
         body = self.body.removeprefix("# ").lstrip()
-        whole = (
-            body if body.casefold().startswith(self.title.casefold()) else f"{self.title}\n{body}"
-        )
-        object.__setattr__(self, "plain", whole)
+        is_titled = body.casefold().startswith(self.title.casefold())
+        return body if is_titled else f"{self.title}\n{body}"
 
     @cached_property
     def ids(self) -> frozenset[str]:

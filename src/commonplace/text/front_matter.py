@@ -115,7 +115,12 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
         "assignees": list(item.assignees),
         "annotates": item.annotates,
         "origin": "" if item.origin == Origin.YOU else item.origin,
-        "relations": [_relation(relation) for relation in relations],
+        "relations": [
+            {"kind": relation.kind, "to": relation.to_id}
+            # by likeness, not said by anybody
+            | ({} if relation.explicit else {"found": relation.weight})
+            for relation in relations
+        ],
         "metadata": {
             key: value
             for key, value in item.metadata.items()
@@ -128,13 +133,6 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
         front = {**{key: value for key, value in kept.items() if key != "annotates"}, **front}
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n{text}"
-
-
-def _relation(relation: Relation) -> Json:
-    found = (
-        {} if relation.explicit else {"found": relation.weight}
-    )  # by likeness, not said by anybody
-    return {"kind": relation.kind, "to": relation.to_id, **found}
 
 
 def storable(value: Any) -> Any:

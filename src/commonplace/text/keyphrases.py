@@ -24,7 +24,11 @@ def tags(
     limit: int,
 ) -> tuple[str, ...]:
     """`said`: how often the sentences say each of their words."""
-    telling = {word for word in chain(said, *titles) if _tells(word, silent)}
+    telling = {
+        word
+        for word in chain(said, *titles)
+        if len(word) > 2 and word not in silent and not word[0].isdigit() and not _is_unspaced(word)
+    }
     counts = Counter({(word,): count for word, count in said.items() if word in telling})
     for word in said.keys() - telling:
         for gram in _grams(word, silent):
@@ -51,13 +55,14 @@ def tags(
     for phrase in sorted(worth, key=lambda phrase: (-worth[phrase], phrase)):
         if len(chosen) == limit:
             break
-        stems = set(map(_stem, phrase))
+        stems = {word[:-1] if word.endswith("s") and len(word) > 4 else word for word in phrase}
         if taken.isdisjoint(stems) and not (
-            _RUN.match(phrase[0]) and any(_overlap(phrase[0], other) for other in taken)
+            _RUN.match(phrase[0])
+            and any(phrase[0] in other or other in phrase[0] for other in taken)
         ):
             chosen.append(phrase)
             taken |= stems
-    return tuple(dict.fromkeys(_joined(phrase)[:_LONGEST_TAG] for phrase in chosen))
+    return tuple(dict.fromkeys(" ".join(phrase)[:_LONGEST_TAG] for phrase in chosen))
 
 
 def _runs(words: Sequence[str], again: Container[str]) -> Iterator[tuple[str, ...]]:
@@ -74,10 +79,6 @@ def _runs(words: Sequence[str], again: Container[str]) -> Iterator[tuple[str, ..
         before, last = last, word
 
 
-def _tells(word: str, silent: frozenset[str]) -> bool:
-    return len(word) > 2 and word not in silent and not word[0].isdigit() and not _is_unspaced(word)
-
-
 def _is_unspaced(word: str) -> bool:
     return not word.isascii() and _RUN.match(word) is not None
 
@@ -87,17 +88,12 @@ def _grams(word: str, silent: frozenset[str]) -> Iterator[str]:
     if not _is_unspaced(word):
         return
     for part in _IDEOGRAPHS.findall(word):
-        yield from (gram for gram in _pieces(part) if gram not in silent)
-
-
-def _pieces(part: str) -> Iterator[str]:
-    if 2 <= len(part) <= 4:
-        yield part
-    elif len(part) > 4:
+        sizes = (2, 3, 4) if len(part) > 4 else (max(2, len(part)),)
         yield from (
-            part[start : start + size]
-            for size in (2, 3, 4)
+            gram
+            for size in sizes
             for start in range(len(part) - size + 1)
+            if (gram := part[start : start + size]) not in silent
         )
 
 
@@ -105,15 +101,3 @@ def _length(phrase: tuple[str, ...]) -> float:
     """Longer words are rarer by themselves; two ideographs say as much as six letters."""
     letters = sum(len(word) * (3 if _is_unspaced(word) else 1) for word in phrase) / len(phrase)
     return sqrt(min(letters, 12.0))
-
-
-def _overlap(gram: str, other: str) -> bool:
-    return gram in other or other in gram
-
-
-def _stem(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > 4 else word
-
-
-def _joined(phrase: tuple[str, ...]) -> str:
-    return " ".join(phrase)

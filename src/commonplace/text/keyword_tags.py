@@ -93,9 +93,8 @@ def tags(
     of_project = [
         tag for tag in project if (own := set(_stems(tuple(words_of(tag))))) and own <= stems
     ]
-    found = [*explicit, *(domain for domain in DOMAINS if domain in named), *of_project]
     seen: dict[str, str] = {}
-    for tag in found:
+    for tag in [*explicit, *(domain for domain in DOMAINS if domain in named), *of_project]:
         seen.setdefault(tag.casefold(), tag)
     return tuple(seen.values())[: max(MOST_TAGS, len(explicit))]
 

@@ -83,8 +83,8 @@ def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
         for word in found:
             if len(found) == 1 or len(word) > 1:
                 yield (_plain(word),)
-            for part in _humps(word):
-                yield (_plain(part),)
+            if _HUMP.search(word):
+                yield from ((_plain(part),) for part in _BETWEEN_HUMPS.split(word))
 
 
 def _neighbours(text: str) -> Iterator[tuple[str, str]]:
@@ -93,10 +93,6 @@ def _neighbours(text: str) -> Iterator[tuple[str, str]]:
         _plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD
     )
     return ((a, b) for a, b in pairwise(spelled) if a not in STOP_WORDS and b not in STOP_WORDS)
-
-
-def _humps(word: str) -> list[str]:
-    return _BETWEEN_HUMPS.split(word) if _HUMP.search(word) else []
 
 
 def _pairs(run: str) -> list[str]:

@@ -60,17 +60,15 @@ def _digits(text: str) -> str:
 
 def _luhn(text: str) -> bool:
     digits = [int(digit) for digit in _digits(text)]
-    if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
-        return False
     doubled = (sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
-    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    is_valid = (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+    return is_valid and 13 <= len(digits) <= 19 and len(set(digits)) > 1
 
 
 def _mod97(text: str) -> bool:
     plain = "".join(text.split()).upper()
-    if not 15 <= len(plain) <= 34:
-        return False
-    return int("".join(str(int(character, 36)) for character in plain[4:] + plain[:4])) % 97 == 1
+    digits = "".join(str(int(character, 36)) for character in plain[4:] + plain[:4])
+    return 15 <= len(plain) <= 34 and int(digits) % 97 == 1
 
 
 def _can_be_called(text: str) -> bool:
@@ -180,7 +178,7 @@ _RULES = tuple(
 
 # A text is cut into tokens once, and formats of keys are looked for in the long ones.
 _TOKEN = re.compile(r"[\w./+=-]{13,}")
-_KEYS = (re.compile(rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", re.VERBOSE),)
+_KEY = re.compile(rf"\b(?:{_PREFIXES})[\w./+=-]{{10,}}", re.VERBOSE)
 _JWT_HEAD, _JWT_PART = re.compile(r"\beyJ[\w-]{8}"), re.compile(r"[\w-]+")
 
 
@@ -219,9 +217,7 @@ def _mask_private_keys(text: str) -> str:
 def _mask_keys(token: str) -> str:
     if "eyJ" in token:
         token = _mask_jwts(token)
-    for pattern in _KEYS:
-        token = pattern.sub(lambda key: KEY if _is_secret(key[0]) else key[0], token)
-    return token
+    return _KEY.sub(lambda key: KEY if _is_secret(key[0]) else key[0], token)
 
 
 def _mask_jwts(token: str) -> str:

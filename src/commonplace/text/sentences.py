@@ -103,11 +103,11 @@ def stop_words(said: Counter[str]) -> frozenset[str]:
     """Return the stop words of the language whose list the counted words use most."""
     if sum(said[word] for word in _ENGLISH & said.keys()) >= _SURE * said.total():
         return _ENGLISH
-    counted = Counter[str]()
-    for word in _languages().keys() & said.keys():
-        for language in _languages()[word]:
-            counted[language] += said[word]
-    return _lists()[max(_lists(), key=lambda language: (counted[language], language == "en"))]
+    counted = {
+        language: sum(said[word] for word in silent & said.keys())
+        for language, silent in _lists().items()
+    }
+    return _lists()[max(counted, key=lambda language: (counted[language], language == "en"))]
 
 
 @cache
@@ -116,16 +116,6 @@ def _lists() -> dict[str, frozenset[str]]:
 
     lists = {language: frozenset(stopwords(language)) for language in sorted(langs())}
     return lists | {"en": _ENGLISH}
-
-
-@cache
-def _languages() -> dict[str, list[str]]:
-    """Of each stop word."""
-    found: dict[str, list[str]] = {}
-    for language, silent in _lists().items():
-        for word in silent:
-            found.setdefault(word, []).append(language)
-    return found
 
 
 def cut(text: str, limit: int) -> str:
