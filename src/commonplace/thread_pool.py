@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 _Future = asyncio.Future[Any]
@@ -37,8 +37,7 @@ class ThreadPool:
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         self._jobs.put((loop, future, work))
-        result: T = await future
-        return result
+        return cast(T, await future)
 
     def close(self) -> None:
         """Wait for the work that was started."""

@@ -10,8 +10,6 @@ from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Json
 from commonplace.settings import Settings
 
-_log = logging.getLogger(__name__)
-
 _TIMEOUT = 120.0
 _SECONDS = 180.0  # for all attempts
 _MOST_TOKENS = 16_000  # of the answer, including the model's thinking
@@ -84,8 +82,13 @@ class AnthropicModel(HttpService):
             )
             price = _PRICES.get(self._model)
             cost = price and (tokens_in * price[0] + tokens_out * price[1]) / 1_000_000
-            dollars = "unknown" if cost is None else f"{cost:.6f}"
-            _log.info("%s: %s in, %s out, %s USD", self._model, tokens_in, tokens_out, dollars)
+            logging.getLogger(__name__).info(
+                "%s: %s in, %s out, %s USD",
+                self._model,
+                tokens_in,
+                tokens_out,
+                "unknown" if cost is None else f"{cost:.6f}",
+            )
             if answer["stop_reason"] == "refusal":
                 raise self.failure("declined to describe this text")
             if answer["stop_reason"] in ("max_tokens", "model_context_window_exceeded"):

@@ -116,10 +116,9 @@ class RemoteBlobs:
 
     async def put_url(self, key: str, seconds: int) -> str | None:
         with self._failures():
-            signed: str = await self._library.sign_async(
-                self._store, "PUT", key, timedelta(seconds=seconds)
+            return str(
+                await self._library.sign_async(self._store, "PUT", key, timedelta(seconds=seconds))
             )
-            return signed
 
     async def close(self) -> None:
         """Nothing is kept open between requests."""

@@ -2,21 +2,29 @@
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from commonplace.errors import ConfigurationError
 from commonplace.settings import PREFIX, Settings
 
+T = TypeVar("T")
+# Makes the configured adapter. Raises ConfigurationError for wrong settings.
+Maker = Callable[[Settings], T]
 
-def chosen(setting: str, table: Mapping[str, str], package: str, settings: Settings) -> Any:
-    """Make the adapter that a setting names. `table` maps names to `module:Class` in `package`."""
-    name = getattr(settings, setting)
-    if name not in table:
-        raise ConfigurationError(
-            f"{PREFIX}{setting.upper()} must be one of {', '.join(table)}, not {name!r}."
-        )
-    module, adapter = table[name].split(":")
-    return getattr(import_module(f"{package}.{module}"), adapter)(settings)
+
+def maker(setting: str, table: Mapping[str, str], package: str) -> Maker[Any]:
+    """Choose by a setting. `table` maps its values to `module:Class` in `package`."""
+
+    def make(settings: Settings) -> Any:
+        name = getattr(settings, setting)
+        if name not in table:
+            raise ConfigurationError(
+                f"{PREFIX}{setting.upper()} must be one of {', '.join(table)}, not {name!r}."
+            )
+        module, adapter = table[name].split(":")
+        return getattr(import_module(f"{package}.{module}"), adapter)(settings)
+
+    return make
 
 
 class Later:

@@ -1,8 +1,7 @@
 """Embedders. The setting `embedder` chooses one; the others are not imported."""
 
-from commonplace.adapters.lazy_import import chosen
+from commonplace.adapters.lazy_import import Maker, maker
 from commonplace.ports import Embedder
-from commonplace.settings import Settings
 
 EMBEDDERS = {
     "local": "minilm:LocalEmbedder",
@@ -11,12 +10,5 @@ EMBEDDERS = {
     "openai": "service:OpenAIEmbedder",
     "fastembed": "fastembed:FastembedEmbedder",
 }
-
-
-def make_embedder(settings: Settings) -> Embedder:
-    """Make the configured embedder. Raises ConfigurationError for wrong settings.
-
-    A model is loaded when it is first used.
-    """
-    embedder: Embedder = chosen("embedder", EMBEDDERS, __name__, settings)
-    return embedder
+# A model is loaded when it is first used.
+make_embedder: Maker[Embedder] = maker("embedder", EMBEDDERS, __name__)

@@ -1,7 +1,7 @@
 """Helpers of the embedders: batches of passages, unit vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -69,5 +69,4 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 def first(vectors: Vectors) -> Vector:
-    vector: Vector = vectors[0]
-    return vector
+    return cast(Vector, vectors[0])

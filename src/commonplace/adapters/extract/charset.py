@@ -61,9 +61,8 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
 
 
 def looks_like_text(head: bytes) -> bool:
-    if head.startswith(tuple(bom for bom, _ in _BOMS)):
-        return True
-    return sum(byte in _CONTROL for byte in head) <= len(head) // 100
+    has_bom = head.startswith(tuple(bom for bom, _ in _BOMS))
+    return has_bom or sum(byte in _CONTROL for byte in head) <= len(head) // 100
 
 
 def _decode_utf8(data: bytes) -> str | None:

@@ -10,7 +10,6 @@ from commonplace.adapters.extract.zip_xml import DC, Package, resolve
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_CONTAINER = "META-INF/container.xml"
 _OPF = "{http://www.idpf.org/2007/opf}"
 
 
@@ -18,8 +17,8 @@ def read(source: Source, caps: Caps) -> Extracted:
     with Package(source, caps) as package:
         if "META-INF/encryption.xml" in package.names and "META-INF/rights.xml" in package.names:
             raise IngestFailed("The book is copy-protected and cannot be read.")
-        paths = (each.get("full-path") for each in package.read_xml(_CONTAINER).iter())
-        listing = next(filter(None, paths), "")
+        container = package.read_xml("META-INF/container.xml")
+        listing = next(filter(None, (each.get("full-path") for each in container.iter())), "")
         book = package.read_xml(listing)
         texts = (
             html_to_markdown.convert_page(charset.decode(package.read_part(name), markup=True))

@@ -147,6 +147,5 @@ def _audio(base: str, enclosures: Iterable[tuple[Any, Any]]) -> str | None:
 
 
 def _from_struct_time(moment: Any) -> datetime | None:
-    if moment and 1900 <= moment[0] <= 9999:
-        return datetime.fromtimestamp(timegm(moment), UTC)
-    return None
+    in_range = moment and 1900 <= moment[0] <= 9999
+    return datetime.fromtimestamp(timegm(moment), UTC) if in_range else None

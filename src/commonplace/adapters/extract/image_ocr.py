@@ -18,7 +18,6 @@ from commonplace.adapters.extract.input_file import (
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
 _SURE = 40  # percent; below it, the "text" is texture
 _SMALL, _LARGE = 1000, 4000  # pixels of the longer side, between which recognition works best
 
@@ -52,7 +51,9 @@ def _frames(source: Source, caps: Caps) -> Iterator[Image.Image]:
     """Yield the pages of a TIFF; the first image of other formats, which may be animated."""
     Image.MAX_IMAGE_PIXELS = None  # our own limit has a clearer message
     try:
-        with Image.open(source.path, formats=_FORMATS) as image:
+        with Image.open(
+            source.path, formats=("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP")
+        ) as image:
             if getattr(image, "n_frames", 1) > caps.scanned_pages and image.format == "TIFF":
                 raise IngestFailed(f"The image has more than {caps.scanned_pages} pages.")
             for frame in ImageSequence.Iterator(image):

@@ -50,5 +50,5 @@ def absolute_url(base: str, address: str) -> str | None:
         full = urljoin(base, address.strip()) if address.strip() else ""
     except ValueError:
         return None
-    is_web = full.startswith(("http://", "https://"))
-    return full if is_web and len(full) <= _LONGEST_URL else None
+    is_web = full.startswith(("http://", "https://")) and len(full) <= _LONGEST_URL
+    return full if is_web else None

@@ -16,8 +16,6 @@ from commonplace.adapters.extract.zip_xml import A, P, Package, R, markdown_tabl
 from commonplace.model import Extracted
 
 _MAIN = "ppt/presentation.xml"
-_TITLES = ("title", "ctrTitle")
-_IGNORED = ("sldNum", "dt", "ftr", "sldImg", "hdr")
 
 
 def read(source: Source, caps: Caps) -> Extracted:
@@ -44,14 +42,14 @@ def read(source: Source, caps: Caps) -> Extracted:
 def _slide(package: Package, name: str) -> Iterator[str]:
     for shape in package.read_xml(name).iter(P + "sp", P + "graphicFrame"):
         kind = _placeholder(shape)
-        if kind in _IGNORED:
+        if kind in ("sldNum", "dt", "ftr", "sldImg", "hdr"):
             continue
         for rows in shape.iter(A + "tbl"):
             yield markdown_table(
                 [[_text(cell) for cell in row.iter(A + "tc")] for row in rows.iter(A + "tr")]
             )
         if text := _text(shape.find(P + "txBody")):
-            yield f"## {' '.join(text.split())}" if kind in _TITLES else text
+            yield f"## {' '.join(text.split())}" if kind in ("title", "ctrTitle") else text
     for part in package.relationships(name).values():
         shapes = package.read_xml(part).iter(P + "sp") if "/notesSlides/" in part else ()
         notes = [_text(each.find(P + "txBody")) for each in shapes if _placeholder(each) == "body"]

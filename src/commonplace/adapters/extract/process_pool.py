@@ -32,7 +32,6 @@ from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
 _CPU_EXCEEDED = -getattr(signal, "SIGXCPU", 1)
-_MODULE = "commonplace.adapters.extract.process_main"
 # The only variables that a reader gets; keys and passwords stay in the server.
 _ENVIRONMENT = (
     "PATH",
@@ -170,7 +169,7 @@ class _Reader:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         return cls(
             await open_process(
-                [sys.executable, "-m", _MODULE, str(os.getpid())],
+                [sys.executable, "-m", f"{__package__}.process_main", str(os.getpid())],
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=None,

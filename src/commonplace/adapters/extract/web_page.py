@@ -23,14 +23,6 @@ _FEW = 250  # characters; so short a page may only say why it shows nothing
 _MOST_ELEMENTS = 100_000  # that are searched for the article, at about 60 microseconds each
 _MOST_PADDING = 10  # fields that merged table cells may span, on average over all elements
 _NOTHING = "The page contains no text."
-_BY_SCRIPT = (
-    "The page builds its text with JavaScript; the server's response contains none. "
-    "Save the page as a file, or paste its text."
-)
-_BEHIND_LOGIN = "The page requires a login. Save it as a file, or paste its text."
-_CAPTCHA = (
-    "The page asks for proof that the visitor is human. Save it as a file, or paste its text."
-)
 _ROBOT = re.compile(
     r"captcha|are you (?:a )?(?:human|robot)|verify(?:ing)? (?:that )?you are (?:a )?human|"
     r"unusual traffic|checking your browser|just a moment\.\.\.",
@@ -105,15 +97,21 @@ def _refuse_walls(tree: HtmlElement, text: str) -> None:
     shown = html_to_markdown.convert(tree)
     seen = f"{tree.findtext('.//title') or ''} {shown}" if len(shown) < 4 * _FEW else text
     if _ROBOT.search(seen):
-        raise IngestFailed(_CAPTCHA)
+        raise IngestFailed(
+            "The page asks for proof that the visitor is human. "
+            "Save it as a file, or paste its text."
+        )
     if _SCRIPT.search(seen) or (
         not shown and any(script.get("src") for script in tree.iter("script"))
     ):
-        raise IngestFailed(_BY_SCRIPT)
+        raise IngestFailed(
+            "The page builds its text with JavaScript; the server's response contains none. "
+            "Save the page as a file, or paste its text."
+        )
     # Many pages link to a login; the link counts only where there is nothing else.
     asks = any((field.get("type") or "").lower() == "password" for field in tree.iter("input"))
     if asks or _LOGIN.search(text or seen):
-        raise IngestFailed(_BEHIND_LOGIN)
+        raise IngestFailed("The page requires a login. Save it as a file, or paste its text.")
     if not text:
         raise IngestFailed(_NOTHING)
 

@@ -89,10 +89,8 @@ class Package(zipfile.ZipFile):
 
 def resolve(name: str, target: str) -> str:
     """Return the part that `target` refers to from within the part `name`."""
-    path = unquote(target.partition("#")[0])
-    if path.startswith("/"):
-        return path.lstrip("/")
-    return posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+    path = posixpath.join("/", posixpath.dirname(name), unquote(target.partition("#")[0]))
+    return posixpath.normpath(path).lstrip("/")
 
 
 def markdown_table(rows: list[list[str]]) -> str:

@@ -4,17 +4,18 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from commonplace.adapters.lazy_import import chosen
+from commonplace.adapters.lazy_import import Maker, maker
 from commonplace.errors import IngestFailed, extra
 from commonplace.model import Transcript, Utterance
 from commonplace.ports import Transcriber
-from commonplace.settings import Settings
 
 TRANSCRIBERS = {
     "local": "whisper:LocalTranscriber",
     "assemblyai": "service:AssemblyAITranscriber",
     "gladia": "service:GladiaTranscriber",
 }
+# A model is loaded when it is first used.
+make_transcriber: Maker[Transcriber] = maker("transcriber", TRANSCRIBERS, __name__)
 
 
 def duration(recording: Path) -> float:
@@ -30,12 +31,6 @@ def require_speech() -> None:
     with extra("speech", "Transcription", IngestFailed):
         if find_spec("av") is None:
             raise ModuleNotFoundError("av")
-
-
-def make_transcriber(settings: Settings) -> Transcriber:
-    """Build the transcriber of the settings, and check them. Models are loaded at first use."""
-    transcriber: Transcriber = chosen("transcriber", TRANSCRIBERS, __name__, settings)
-    return transcriber
 
 
 def transcript(utterances: Iterable[Utterance], seconds: float, language: str | None) -> Transcript:

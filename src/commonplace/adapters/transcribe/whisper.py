@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from anyio import Lock, to_thread
 
@@ -23,7 +23,6 @@ from commonplace.settings import Settings
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel
 
-_OWN = "tiny.en"
 _FILES = ("model.bin", "config.json", "tokenizer.json")
 _IDLE = 300.0  # seconds until a model that nobody needs is forgotten
 _MOST_THREADS = 4
@@ -45,7 +44,7 @@ class LocalTranscriber:
         self._folder = (
             _find(settings.transcriber_model, self._models) if settings.transcriber_model else None
         )
-        self.name = f"local/{settings.transcriber_model or _OWN}"
+        self.name = f"local/{settings.transcriber_model or 'tiny.en'}"
         self._threads = settings.threads or min(_MOST_THREADS, os.cpu_count() or 1)
         self._turn = Lock()
         self._idle = idle
@@ -144,8 +143,7 @@ def _whisper() -> type["WhisperModel"]:
     finally:
         if absent:
             del sys.modules[_HUB]
-    whisper: type[WhisperModel] = WhisperModel
-    return whisper
+    return cast("type[WhisperModel]", WhisperModel)
 
 
 def _steps(model: "WhisperModel", recording: Path) -> Generator[_Step]:
