@@ -31,8 +31,11 @@ def new_id() -> str:
     neighbours and ids made one after another sort in that order."""
     milliseconds, rest = divmod(time.time_ns(), 1_000_000)
     fraction = (rest << 12) // 1_000_000
-    drawn = secrets.randbits(62)
-    return str(uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | drawn))
+    return str(
+        uuid.UUID(
+            int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0x2 << 62 | secrets.randbits(62)
+        )
+    )
 
 
 def new_shared_id() -> str:

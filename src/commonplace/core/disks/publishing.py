@@ -60,8 +60,9 @@ class Publisher:
             elif summary is None:
                 summary = before.own_summary if before else ""
             kept = None if before or summary else await self._store.disks.preview(item)
-            view = kept or await self.derive(item, summary)
-            published = await self._store.disks.publish(caller.scope, item, audience, view, summary)
+            published = await self._store.disks.publish(
+                caller.scope, item, audience, kept or await self.derive(item, summary), summary
+            )
         await self._embed(published)
         return await self.current(published)
 

@@ -117,10 +117,11 @@ class LinkJobs:
                     await self._store.jobs.postpone(worker, job.id, now() + WAIT)
                     continue
                 folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
-                scope = Scope(
-                    job.library_id, None if folders is None else frozenset(folders), kb_only
+                await self._auto_linker.link(
+                    Scope(job.library_id, None if folders is None else frozenset(folders), kb_only),
+                    item,
+                    await self._store.items.text(item),
                 )
-                await self._auto_linker.link(scope, item, await self._store.items.text(item))
             except NotFound:
                 pass  # one of the two was deleted meanwhile
             except Exception as error:

@@ -21,8 +21,12 @@ class EntitySearch:
 
     async def search(self, caller: Caller, query: EntityQuery) -> tuple[list[Hit], str | None]:
         """Return hits, best first, and why the answer may be incomplete."""
-        where = await self._entities.resolve_filter(caller, query.where, query.project)
-        found = await self._search.search(caller, query.text, limit=CANDIDATES, where=where)
+        found = await self._search.search(
+            caller,
+            query.text,
+            limit=CANDIDATES,
+            where=await self._entities.resolve_filter(caller, query.where, query.project),
+        )
         best: dict[str, Hit] = {}
         for hit in found.hits:
             best.setdefault(hit.passage.item_id, hit)

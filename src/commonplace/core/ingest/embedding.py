@@ -132,8 +132,9 @@ class EmbedJobs:
         stamp = self._embedder.stamp
         item_ids = [job.item_id for job in jobs]
         while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
-            documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
-            for batch in _batches(documents):
+            for batch in _batches(
+                [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
+            ):
                 vectors = await self._embedder.documents(
                     [
                         [embedding_text(title, section) for _, title, _, section in document]

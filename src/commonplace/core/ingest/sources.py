@@ -350,6 +350,7 @@ def _file_name(url: str) -> str:
 def title_of(url: str) -> str:
     """Derive a title from a URL: the file's name, else the host."""
     name = _file_name(url)
-    stem = name.rpartition(".")[0] or name
-    readable = " ".join(re.sub(r"[\x00-\x1f\x7f\ufffd_]+", " ", stem).split())
+    readable = " ".join(
+        re.sub(r"[\x00-\x1f\x7f\ufffd_]+", " ", name.rpartition(".")[0] or name).split()
+    )
     return readable[:TITLE] or urlsplit(url).netloc

@@ -62,8 +62,7 @@ class TransformJobs:
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
         """Describe items. Items deleted while their job waited are skipped."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
-        read = await self._store.items.get_many(scope, item_ids)
-        for batch in _batches(list(read.values())):
+        for batch in _batches(list((await self._store.items.get_many(scope, item_ids)).values())):
             await self._describe_batch(scope, batch, transformer)
 
     async def _describe_batch(

@@ -74,12 +74,14 @@ class BulkImport:
             return await self._store.relations.put(caller.scope, relations)
         except NotFound as error:
             missing = set(error.data["ids"])
-            kept = [
-                relation
-                for relation in relations
-                if not missing & {relation.from_id, relation.to_id}
-            ]
-            return await self._store.relations.put(caller.scope, kept)
+            return await self._store.relations.put(
+                caller.scope,
+                [
+                    relation
+                    for relation in relations
+                    if not missing & {relation.from_id, relation.to_id}
+                ],
+            )
 
     @verb(WRITE, "import", needs=FULL_WRITE)
     async def mark_notes(self, caller: Caller, notes: dict[str, str]) -> None:

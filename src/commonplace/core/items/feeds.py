@@ -122,10 +122,13 @@ class Feeds:
         """Add new entries, oldest first. Returns the last error."""
         caller = await self._subscriber(feed)
         known = await self._store.feeds.handled_entries(feed, TRIES)
-        newest_first = sorted(
-            entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True
-        )
-        fresh = [entry for entry in newest_first if _name(entry) not in known]
+        fresh = [
+            entry
+            for entry in sorted(
+                entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True
+            )
+            if _name(entry) not in known
+        ]
         if feed.polled_at is None:
             await self._store.feeds.record_entries(
                 feed, [_name(entry) for entry in fresh[feed.newest :]], ok=True

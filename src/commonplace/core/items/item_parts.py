@@ -116,6 +116,5 @@ def _places(text: str, sections: Sequence[HasText]) -> Iterator[tuple[int, int]]
         start = blank.end() if blank else at
         if not text.startswith(section.text, start):
             start = max(start, text.find(section.text, start))
-        found = text.startswith(section.text, start)
-        at = start + len(section.text) if found else len(text)
+        at = start + len(section.text) if text.startswith(section.text, start) else len(text)
         yield start, at

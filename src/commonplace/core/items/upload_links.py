@@ -26,9 +26,9 @@ class UploadLinks:
 
     async def check(self, upload_id: str, expires: str, signature: str) -> Upload:
         """Return the upload that a signed link belongs to. Raises Unauthorized for any other."""
-        key = await asyncio.to_thread(self._key)
         if not hmac.compare_digest(
-            _sign(key, upload_id, expires).encode(), signature.encode("utf-8", "replace")
+            _sign(await asyncio.to_thread(self._key), upload_id, expires).encode(),
+            signature.encode("utf-8", "replace"),
         ):
             raise Unauthorized(
                 "The upload link is not valid. Request one with POST /api/v1/uploads/signed-url."

@@ -185,9 +185,13 @@ class Uploads:
             if there is not None:
                 added = await self._queued_items.file_existing(caller, draft, there, folder_id)
             else:
-                content = Content(new_id(), private_key(caller, "unread-file", said), "")
                 added = await self._queued_items.enqueue(
-                    caller, draft, content, PurePath(upload.filename).stem, folder_id, upload
+                    caller,
+                    draft,
+                    Content(new_id(), private_key(caller, "unread-file", said), ""),
+                    PurePath(upload.filename).stem,
+                    folder_id,
+                    upload,
                 )
         except Conflict:
             return None
@@ -200,9 +204,12 @@ class Uploads:
         self, caller: Caller, file: Path, name: str, content_type: str, folder_id: str
     ) -> AddedItem:
         """Store a file from a form now, and read it by a job."""
-        size = (await asyncio.to_thread(file.stat)).st_size
         upload, _ = await self.announce(
-            caller, name, content_type, size, on_arrival={"folder": folder_id}
+            caller,
+            name,
+            content_type,
+            (await asyncio.to_thread(file.stat)).st_size,
+            on_arrival={"folder": folder_id},
         )
         await self._blobs.put(upload.key, file)
         return await self._queue(upload, file) or await self.submitted_item(caller, upload.id)
@@ -224,8 +231,9 @@ class Uploads:
         try:
             upload = await self._store.uploads.get(upload_id)
             async with self._blobs.file(upload.key) as file:
-                kind = await self._detect_type(upload, file)
-                return await self._locate(_sender(upload), upload, file, kind)
+                return await self._locate(
+                    _sender(upload), upload, file, await self._detect_type(upload, file)
+                )
         except NotFound:
             raise IngestFailed("The file no longer exists. Upload it again.") from None
 
@@ -325,13 +333,16 @@ class Uploads:
                 caller, draft, found.source, found.key, found.content, upload=upload
             )
         if not added.created:
-            answer = {
-                "status": added.status,
-                "content_id": added.item.content_id,
-                "folder_id": added.folder_id,
-                "job_id": added.job_id,
-            }
-            await self._store.uploads.finish(upload, added.item.id, answer)
+            await self._store.uploads.finish(
+                upload,
+                added.item.id,
+                {
+                    "status": added.status,
+                    "content_id": added.item.content_id,
+                    "folder_id": added.folder_id,
+                    "job_id": added.job_id,
+                },
+            )
         if (document and not self._settings.keep_originals) or not added.created:
             await self._blobs.delete(upload.key)
         return (
@@ -448,9 +459,9 @@ class Uploads:
 
     async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
         if kind.startswith(SPEECH):
-            seconds = await self._recordings.seconds(file)
             return Source(
-                PurePath(upload.filename).stem, recording={"blob": upload.key, "seconds": seconds}
+                PurePath(upload.filename).stem,
+                recording={"blob": upload.key, "seconds": (await self._recordings.seconds(file))},
             )
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
         return Source(

@@ -42,8 +42,9 @@ def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime |
         of_source = isinstance(error, IngestFailed)
         if of_source and age > SOURCE_SECONDS:
             return None
-        longest = SOURCE_PAUSE if of_source else LONGEST_PAUSE
-        return now() + timedelta(seconds=min(max(age / 2, SHORTEST_PAUSE), longest))
+        return now() + timedelta(
+            seconds=min(max(age / 2, SHORTEST_PAUSE), SOURCE_PAUSE if of_source else LONGEST_PAUSE)
+        )
     if job.attempts >= attempts:
         return None
     return now() + timedelta(seconds=min(2**job.attempts, LONGEST_WAIT))

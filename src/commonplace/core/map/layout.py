@@ -349,8 +349,9 @@ def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> list[str
 
 
 def _terms(item: Item) -> set[str]:
-    words = {word.lower() for word in _WORD.findall(item.title)} - _SILENT
-    return words | {tag.lower() for tag in item.tags if len(tag) > 1}
+    return ({word.lower() for word in _WORD.findall(item.title)} - _SILENT) | {
+        tag.lower() for tag in item.tags if len(tag) > 1
+    }
 
 
 def _same(word: str, other: str) -> bool:

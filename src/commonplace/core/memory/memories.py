@@ -131,12 +131,15 @@ class Memory:
         }
 
         def joins(item_id: str) -> list[Relation]:
-            named = (
-                (Kind.DERIVED_FROM, memo.derived_from),
-                (Kind.SUPERSEDES, memo.replaces and memo.replaces.item_id),
-            )
             return [
-                Relation(caller.library_id, item_id, kind, to_id) for kind, to_id in named if to_id
+                Relation(caller.library_id, item_id, kind, to_id)
+                for kind, to_id in (
+                    (
+                        (Kind.DERIVED_FROM, memo.derived_from),
+                        (Kind.SUPERSEDES, memo.replaces and memo.replaces.item_id),
+                    )
+                )
+                if to_id
             ]
 
         try:
@@ -308,12 +311,11 @@ class Memory:
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = "" if same else "; the new text was not stored: its idempotency_key was used before"
-        conflicts = (capture.answer or {}).get("conflicts", ())
         return Remembered(
             item,
             capture,
             f"Remembered before: {capture.title}{told}",
-            tuple(SimilarItem(**each) for each in conflicts),
+            tuple(SimilarItem(**each) for each in (capture.answer or {}).get("conflicts", ())),
             repeated=True,
         )
 
@@ -335,9 +337,9 @@ class Memory:
         expected_revision: int | None,
     ) -> ChangeResult:
         item = await self._memory(caller, entity_id)
-        updated = await self._correct(caller, item, status, reason, expected_revision)
         return ChangeResult(
-            updated, f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else "")
+            await self._correct(caller, item, status, reason, expected_revision),
+            f"Marked as {status}: {item.title}" + (f" ({reason})" if reason else ""),
         )
 
     async def _replacement(
@@ -371,8 +373,7 @@ class Memory:
             project=projects[0].to_id if projects else None,
         )
         told = ItemChange(old.id, _corrected(caller, old, SUPERSEDED, reason), old.revision)
-        kept = await self.keep(caller, Memo(entity, replaces=told), check_conflicts=False)
-        return kept.item
+        return (await self.keep(caller, Memo(entity, replaces=told), check_conflicts=False)).item
 
     async def _correct(
         self,

@@ -76,8 +76,11 @@ class Reflection:
 
     async def reflect(self, caller: Caller, notes: Notes) -> ReflectResult:
         # reading, unless something is stored
-        needs = Needs(GRAPH_WRITE if notes.persist else READ, "reflect")
-        await self._access.admit(caller, needs, notes.source_title[:200])
+        await self._access.admit(
+            caller,
+            Needs(GRAPH_WRITE if notes.persist else READ, "reflect"),
+            notes.source_title[:200],
+        )
         if notes.review and not notes.persist:
             raise Invalid(
                 "`review` needs persist=true: it queues candidates instead of storing them"
@@ -154,8 +157,11 @@ class Reflection:
     @verb(GRAPH_WRITE, "edit_candidate", target="candidate_id")
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
         """Change kind, title, content or project of a candidate."""
-        before = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
-        after = await self._edited(caller, before, changes)
+        after = await self._edited(
+            caller,
+            await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id),
+            changes,
+        )
         return await self._store.candidates.change(
             caller.library_id, _whose(caller), candidate_id, after.proposal, after.project_id
         )
@@ -291,8 +297,11 @@ class Reflection:
         if not proposals:
             return []
         try:
-            texts = [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
-            found = await within_call(self._embedder.documents(texts))
+            found = await within_call(
+                self._embedder.documents(
+                    [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
+                )
+            )
         except EmbeddingFailed:
             return [None] * len(proposals)  # keywords only
         return [vectors[0] for vectors in found]

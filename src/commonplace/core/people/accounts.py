@@ -116,8 +116,9 @@ class Accounts:
         await self.limit_attempts(
             person.id if person else email.strip().lower()[:200], address, device
         )
-        known = await self._store.accounts.password_hash(person.id) if person else None
-        right = await self._verified(known, password)
+        right = await self._verified(
+            await self._store.accounts.password_hash(person.id) if person else None, password
+        )
         if person is None or not right:
             raise Unauthorized(_WRONG)
         return await self.open_session(person.id, about)

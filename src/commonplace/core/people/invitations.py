@@ -35,9 +35,13 @@ class Invitations:
         """Accept as a new person, and return the secret for the session cookie."""
         name, email = checked(name, email)
         await self._members.find_invitation(secret)
-        hashed = await self._accounts.hashed(password)
         done = await self._members.accept(
-            None, secret, name, email, with_token=False, sign_in=hashed
+            None,
+            secret,
+            name,
+            email,
+            with_token=False,
+            sign_in=await self._accounts.hashed(password),
         )
         return await self._accounts.open_session(done.person_id, about, library_id=done.library_id)
 
@@ -56,6 +60,12 @@ class Invitations:
         self, secret: str, name: str, email: str, site: Site, credential: Json, *, about: str
     ) -> str:
         name, email = checked(name, email)
-        made = await self._passkeys.verify_registration("", site, credential, "The first")
-        done = await self._members.accept(None, secret, name, email, with_token=False, sign_in=made)
+        done = await self._members.accept(
+            None,
+            secret,
+            name,
+            email,
+            with_token=False,
+            sign_in=await self._passkeys.verify_registration("", site, credential, "The first"),
+        )
         return await self._accounts.open_session(done.person_id, about, library_id=done.library_id)

@@ -97,8 +97,9 @@ class Passkeys:
     async def _answered(self, credential: Json) -> bytes:
         """Return the challenge that a response answers, and use it up."""
         try:
-            said = orjson.loads(_decoded(credential["response"]["clientDataJSON"]))
-            challenge = str(said["challenge"])
+            challenge = str(
+                orjson.loads(_decoded(credential["response"]["clientDataJSON"]))["challenge"]
+            )
             good, _ = await self._store.accounts.redeem_secret(digest(challenge), PURPOSE)
             if good:
                 return _decoded(challenge)

@@ -73,11 +73,13 @@ class _Importer:
     async def notes(self, found: Sequence[Saved]) -> None:
         numbers = _numbers(found)
         for start in range(0, len(found), NOTES):
-            records = [
-                self._record(each, numbers[start + n])
-                for n, each in enumerate(found[start : start + NOTES])
-            ]
-            for outcome in await self._bulk_import.put(self._caller, records):
+            for outcome in await self._bulk_import.put(
+                self._caller,
+                [
+                    self._record(each, numbers[start + n])
+                    for n, each in enumerate(found[start : start + NOTES])
+                ],
+            ):
                 self._count(outcome)
 
     async def addresses(self, found: Sequence[Saved]) -> None:

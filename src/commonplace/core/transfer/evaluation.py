@@ -126,12 +126,17 @@ def measure(ranked: Sequence[str], judged: Mapping[str, int]) -> dict[str, float
     gains = [judged.get(document, 0) for document in ranked[:DEPTH]]
     ideal = sorted(judged.values(), reverse=True)[:DEPTH]
     first = next((place for place, gain in enumerate(gains, 1) if gain), None)
-    values = (
-        _discounted(gains) / _discounted(ideal),
-        sum(gain > 0 for gain in gains) / len(judged),
-        1 / first if first else 0.0,
+    return dict(
+        zip(
+            METRICS,
+            (
+                _discounted(gains) / _discounted(ideal),
+                sum(gain > 0 for gain in gains) / len(judged),
+                1 / first if first else 0.0,
+            ),
+            strict=True,
+        )
     )
-    return dict(zip(METRICS, values, strict=True))
 
 
 def _discounted(gains: Sequence[int]) -> float:
@@ -180,8 +185,10 @@ class Evaluation:
             if query.group is not None:
                 caller = replace(caller, folders=frozenset({folders[query.group]}))
             for mode in Mode:
-                found = await self._ranked(search, caller, query.text, mode)
-                for metric, value in measure(found, judged.judgements[query.id]).items():
+                for metric, value in measure(
+                    await self._ranked(search, caller, query.text, mode),
+                    judged.judgements[query.id],
+                ).items():
                     totals[mode][metric] += value / len(judged.queries)
             advance(done, len(judged.queries))
         return {

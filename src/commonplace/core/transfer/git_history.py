@@ -52,18 +52,21 @@ def is_saved_log(head: str) -> bool:
 
 
 async def read_repository(path: Path) -> list[Session]:
-    log = await _git(
-        path,
-        "log",
-        "--reverse",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--name-only",
-        f"--format={_FORMAT}",
-        "--",
+    commits = list(
+        _records(
+            await _git(
+                path,
+                "log",
+                "--reverse",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--name-only",
+                f"--format={_FORMAT}",
+                "--",
+            )
+        )
     )
-    commits = list(_records(log))
     if not commits:
         raise Invalid(f"{path} has no commits.")
     roots = (await _git(path, "rev-list", "--max-parents=0", "HEAD", "--")).split()
@@ -129,10 +132,9 @@ def _records(log: str) -> Iterator[Commit]:
 def _printed(text: str) -> Iterator[Commit]:
     starts = [*_COMMIT.finditer(text)]
     for number, start in enumerate(starts):
-        part = text[
+        head, _, body = text[
             start.end() : starts[number + 1].start() if number + 1 < len(starts) else len(text)
-        ]
-        head, _, body = part.partition("\n\n")
+        ].partition("\n\n")
         fields = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
         when = _date(fields.get("Date", fields.get("AuthorDate", "")).strip())
         if when is not None:

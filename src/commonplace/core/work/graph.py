@@ -115,9 +115,11 @@ class Graph:
         waits = await self._store.relations.dependency_pairs(scope)
         cycles = cycles_of(waits)
         if cycles and project_id is not None:  # cycles may lead through other projects
-            ends = sorted({end for pair in waits for end in pair})
             joined = await self._store.relations.of_items(
-                scope, ends, [Kind.BELONGS_TO], outgoing=True
+                scope,
+                sorted({end for pair in waits for end in pair}),
+                [Kind.BELONGS_TO],
+                outgoing=True,
             )
             inside = {relation.from_id for relation in joined if relation.to_id == project_id}
             cycles = cycles_of(
@@ -207,8 +209,9 @@ class Graph:
         )
         if wanted.project is None:
             return where
-        project = await find_project(self._store, scope, wanted.project)
-        return replace(where, project_id=project.id)
+        return replace(
+            where, project_id=(await find_project(self._store, scope, wanted.project)).id
+        )
 
 
 def _require_joinable(one: Item, kind: str, other: Item) -> None:

@@ -132,8 +132,13 @@ class Planning:
         task = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         TASK.require(task)
         query = f"{task.title}\n{await self._store.items.text(task)}"
-        where = ItemFilter(entity_types=(EntityType.TASK,), statuses=CLOSED)
-        found, _ = await self._search.rank(caller, query, Mode.SEMANTIC, CANDIDATES, where)
+        found, _ = await self._search.rank(
+            caller,
+            query,
+            Mode.SEMANTIC,
+            CANDIDATES,
+            ItemFilter(entity_types=(EntityType.TASK,), statuses=CLOSED),
+        )
         passages = (
             {
                 p.section_id: p.item_id

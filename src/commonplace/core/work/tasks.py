@@ -108,8 +108,9 @@ class Tasks:
             "learnings": rules.content(learnings) if learnings else "",
         }
         noted = {name: text for name, text in noted.items() if text} | (about or {})
-        derive = partial(self._enter, caller, step, noted)
-        item = await self._change(caller, entity_id, derive, expected_revision)
+        item = await self._change(
+            caller, entity_id, partial(self._enter, caller, step, noted), expected_revision
+        )
         message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
         if step.machine is TASK and (epic := await self._follow(caller, item)):
             message += f"; the epic {epic.title} is now {epic.status}"
@@ -137,12 +138,12 @@ class Tasks:
         caller: Caller,
         entity_id: str,
         machine: Machine,
-        wish: dict[str, Any],
+        changes: dict[str, Any],
         expected_revision: int | None = None,
     ) -> ChangeResult:
         """Change fields, `status`, `project`, and for tasks `epic` and `depends_on`, which replace
         the current ones."""
-        return await self.apply(caller, entity_id, machine, wish, expected_revision)
+        return await self.apply(caller, entity_id, machine, changes, expected_revision)
 
     async def apply(
         self,
@@ -315,8 +316,12 @@ class Tasks:
         caller sees are named."""
         if machine is not EPIC or to != "completed":
             return
-        where = ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED)
-        tasks, total = await self._store.items.list_page(caller.scope, where, limit=NAMED, offset=0)
+        tasks, total = await self._store.items.list_page(
+            caller.scope,
+            ItemFilter(entity_types=(TASK.entity_type,), epic_id=epic.id, not_statuses=CLOSED),
+            limit=NAMED,
+            offset=0,
+        )
         if tasks:
             raise Invalid(
                 f"The epic {epic.title!r} has {total} open task{'s' * (total > 1)}: "
@@ -358,10 +363,14 @@ class Tasks:
         return added.item
 
     async def _dependencies(self, caller: Caller, item: Item) -> list[str]:
-        found = await self._store.relations.of_items(
-            caller.scope, [item.id], [Kind.DEPENDS_ON], outgoing=True
-        )
-        return [relation.to_id for relation in found]
+        return [
+            relation.to_id
+            for relation in (
+                await self._store.relations.of_items(
+                    caller.scope, [item.id], [Kind.DEPENDS_ON], outgoing=True
+                )
+            )
+        ]
 
     async def _unfinished_dependencies(self, caller: Caller, task: Item) -> list[Item]:
         """Return the open tasks that it depends on."""
