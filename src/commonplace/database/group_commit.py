@@ -57,26 +57,18 @@ class GroupCommit:
             and self._is_quick(self._waiting[0])
         ):
             group.append(self._waiting.popleft())
-        if len(group) > 1:
-            self._try(group)
-        for write in group:
-            if not write.done:
-                self._alone(write)
-
-    def _try(self, group: list[_Write]) -> None:
-        try:
-            self._committed(lambda tx: self._run(tx, *group))
-        except Exception:  # each write shows its own error when it runs alone
-            return
+        if len(group) == 1 or self._commit(*group):
+            for write in group:  # alone, each shows its own error
+                write.error = self._commit(write)
         for write in group:
             write.done = True
 
-    def _alone(self, write: _Write) -> None:
+    def _commit(self, *group: _Write) -> BaseException | None:
         try:
-            self._committed(lambda tx: self._run(tx, write))
+            self._committed(lambda tx: self._run(tx, *group))
         except BaseException as error:
-            write.error = error
-        write.done = True
+            return error
+        return None
 
     def _run(self, tx: Any, *group: _Write) -> None:
         for write in group:

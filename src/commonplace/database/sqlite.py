@@ -49,26 +49,22 @@ _WAL_HEADER = 32  # bytes
 _LISTS = (list, tuple, set, frozenset)
 
 
-class ReadCache:
-    """Cached results of one connection, dropped when another connection commits."""
-
-    def __init__(self) -> None:
-        self._version, self._answers = -1, dict[Any, Any]()
-
-    def now(self, connection: apsw.Connection) -> dict[Any, Any]:
-        version = connection.execute("PRAGMA data_version").get
-        if version != self._version or len(self._answers) > RECALLED:
-            self._version, self._answers = version, {}
-        return self._answers
-
-
 class SqliteConnection(apsw.Connection):
-    """A connection that caches column names, which cost as much to ask for as a row."""
+    """A connection that caches results of reads, and column names: these cost as much to ask for as
+    a row."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), statementcachesize=STATEMENTS)
         self.convert_binding = _encode_time
         self._names: dict[str, tuple[str, ...]] = {}
+        self._version, self._answers = -1, dict[Any, Any]()
+
+    def answers(self) -> dict[Any, Any]:
+        """Return cached results, which are dropped when another connection commits."""
+        version = self.execute("PRAGMA data_version").get
+        if version != self._version or len(self._answers) > RECALLED:
+            self._version, self._answers = version, {}
+        return self._answers
 
     def names(self, sql: str, cursor: apsw.Cursor) -> tuple[str, ...]:
         """Return the names of the columns of `cursor`, which has just been made for `sql`."""
@@ -86,8 +82,8 @@ class SqliteConnection(apsw.Connection):
 class SqliteTx:
     engine = "sqlite"
 
-    def __init__(self, connection: SqliteConnection, recalled: ReadCache | None) -> None:
-        self._connection, self._recalled = connection, recalled
+    def __init__(self, connection: SqliteConnection, *, read_only: bool) -> None:
+        self._connection, self._read_only = connection, read_only
         self._answers: dict[Any, Any] | None = None
 
     def all(self, sql: str, /, **values: Any) -> list[dict[str, Any]]:
@@ -127,10 +123,10 @@ class SqliteTx:
         self._connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
-        if self._recalled is None:  # it sees its own writes
+        if not self._read_only:  # it sees its own writes
             return work(self, *args)
         if self._answers is None:
-            self._answers = self._recalled.now(self._connection)
+            self._answers = self._connection.answers()
         answers, key = self._answers, (work, args)
         if key not in answers:
             answers[key] = work(self, *args)
@@ -193,11 +189,7 @@ class SqliteDatabase:
             connection = self._connection()
             connection.execute(begin)
             try:
-                result = work(
-                    SqliteTx(connection, self._local.recalled if begin == READ else None),
-                    *args,
-                    **kwargs,
-                )
+                result = work(SqliteTx(connection, read_only=begin == READ), *args, **kwargs)
                 connection.execute("COMMIT")
                 return result
             finally:
@@ -219,7 +211,7 @@ class SqliteDatabase:
                 "PRAGMA cache_size=-4096; PRAGMA mmap_size=0"
             ).fetchall()
             connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
-            self._local.connection, self._local.recalled = connection, ReadCache()
+            self._local.connection = connection
             with self._guard:
                 self._all.append(connection)
         return connection

@@ -29,38 +29,31 @@ class Tx(Protocol):
 
     def batches(self, sql: str, size: int, /, **values: Any) -> Iterator[list[Any]]:
         """Yield the rows, at most `size` at a time."""
-        ...
 
     def tuples(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
         """Return rows without column names, which is faster for many."""
-        ...
 
     def one(self, sql: str, /, **values: Any) -> Any | None: ...
 
     def column(self, sql: str, /, **values: Any) -> list[Any]:
         """Return the first column of all rows."""
-        ...
 
     def scalar(self, sql: str, /, **values: Any) -> Any:
         """Return the first column of the first row; None if there is no row."""
-        ...
 
     def run(self, sql: str, /, **values: Any) -> int:
         """Return the number of rows changed."""
-        ...
 
     def many(self, sql: str, rows: Iterable[Values]) -> None: ...
 
     def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
         """Insert new rows, the fastest way for many."""
-        ...
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         """Return `work(tx, *args)`, cached for as long as no row is written by any process.
 
         `work` is a function of a module.
         """
-        ...
 
 
 class Database(Protocol):
@@ -76,11 +69,9 @@ class Database(Protocol):
         `inline` suits a few rows that are found by their keys: SQLite reads them on the event
         loop, because a thread hop costs more than the read. Postgres ignores it.
         """
-        ...
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Run `work(tx, ...)` and commit, or change nothing. It may run again after a deadlock."""
-        ...
 
     async def close(self) -> None: ...
 

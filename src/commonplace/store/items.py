@@ -26,23 +26,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import rows
-from commonplace.store.candidates import accept_candidate
-from commonplace.store.captures import forget_for_tokens_without_access, insert_capture
-from commonplace.store.contents import (
-    detach_key,
-    drop_unused_content,
-    insert_contents,
-    put_content,
-    replace_content,
-    source_conflict,
-)
-from commonplace.store.duplicates import (
-    changed_by_import,
-    find_imported,
-    find_same,
-    unknown_entries,
-)
+from commonplace.store import candidates, captures, contents, duplicates, rows, uploads, versions
 from commonplace.store.item_folders import (
     folders_of,
     put_in_folder,
@@ -58,8 +42,6 @@ from commonplace.store.relations import (
     superseded_by,
     update_superseded,
 )
-from commonplace.store.uploads import finish_upload
-from commonplace.store.versions import contents_of, keep_version
 
 
 class Items(ItemQueries):
@@ -92,13 +74,15 @@ class Items(ItemQueries):
         Conflict: the key has another text by now, the other item is at another revision, the
         candidate was decided, or the upload was finished. NotFound: a relation leads out of scope.
         """
-        content_id, same = put_content(tx, content, item.created_at)
-        seen = find_same(tx, scope, replace(content, id=content_id), item) if once else None
+        content_id, same = contents.put_content(tx, content, item.created_at)
+        seen = (
+            duplicates.find_same(tx, scope, replace(content, id=content_id), item) if once else None
+        )
         if seen is not None:
-            drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, content_id)
             return seen, False
         if not same:
-            raise source_conflict()
+            raise contents.source_conflict()
         item = replace(
             item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders
         )
@@ -107,12 +91,12 @@ class Items(ItemQueries):
             self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision)
         put_relations(tx, scope, relations, new=item.id)
         if capture:
-            insert_capture(tx, capture)
+            captures.insert_capture(tx, capture)
         if accepts:
-            accept_candidate(tx, accepts, item.id)
+            candidates.accept_candidate(tx, accepts, item.id)
         if upload:
             answer = upload.answer and upload.answer | {"content_id": item.content_id}
-            finish_upload(tx, upload, item.id, answer)
+            uploads.finish_upload(tx, upload, item.id, answer)
         return item, True
 
     def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str) -> None:
@@ -133,14 +117,14 @@ class Items(ItemQueries):
         self, tx: Tx, entries: Sequence[Entry], *, scope: Scope, stamp: str
     ) -> list[Outcome]:
         """Insert or update many items (see Entry). Unknown ones are written together."""
-        unknown = unknown_entries(tx, scope, entries)
+        unknown = duplicates.unknown_entries(tx, scope, entries)
         new = [
             replace(entry, item=replace(entry.item, content_id=entry.content.id))
             for entry, is_unknown in zip(entries, unknown, strict=True)
             if is_unknown
         ]
         if new:
-            insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
+            contents.insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
             self._insert(tx, new, stamp)
         return [
             Outcome.ADDED if is_unknown else self._import(tx, entry, scope, stamp)
@@ -148,22 +132,22 @@ class Items(ItemQueries):
         ]
 
     def _import(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        content_id, _ = put_content(tx, entry.content, entry.item.created_at)
+        content_id, _ = contents.put_content(tx, entry.content, entry.item.created_at)
         item = replace(entry.item, content_id=content_id)
         known = before = find_by_id(tx, scope, item.id)
         if before is None and entry.once:
-            before = find_imported(tx, scope, entry.content, entry)
+            before = duplicates.find_imported(tx, scope, entry.content, entry)
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
             self._insert(tx, [replace(entry, item=item)], stamp)
             return Outcome.ADDED
-        changes = changed_by_import(item, before) if known else {}
+        changes = duplicates.changed_by_import(item, before) if known else {}
         if changes.keys() & {"content_id", "title", "in_kb"}:
             self._update(tx, scope, before.id, changes, None, entry.sections, stamp, entry.jobs)
         elif changes:
             self._update(tx, scope, before.id, changes)
-        drop_unused_content(tx, before.content_id if changes else content_id)
+        contents.drop_unused_content(tx, before.content_id if changes else content_id)
         return (
             Outcome.CHANGED
             if self._file(tx, before, item.folders) or changes
@@ -221,7 +205,7 @@ class Items(ItemQueries):
         if "status" in changes:
             update_superseded(tx, after.library_id, superseded_by(tx, after.library_id, after.id))
         if after.content_id != before.content_id:
-            keep_version(tx, before, after)
+            versions.keep_version(tx, before, after)
         if sections is not None:
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, [(after, sections)], stamp)
@@ -244,9 +228,9 @@ class Items(ItemQueries):
     ) -> Item:
         """Give the item, and the content's key, this content. Other items keep theirs."""
         before = find(tx, scope, ItemRef(id=item_id), lock=True)
-        changes = {**changes, "content_id": replace_content(tx, content, now())}
+        changes = {**changes, "content_id": contents.replace_content(tx, content, now())}
         after = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
-        drop_unused_content(tx, before.content_id)
+        contents.drop_unused_content(tx, before.content_id)
         return after
 
     @writes
@@ -292,8 +276,8 @@ class Items(ItemQueries):
             delete_items(tx, self._index, item.library_id, [item.id])
         else:
             self._unfile(tx, item, item.folders)
-            detach_key(tx, item.content_id)
-            forget_for_tokens_without_access(tx, item.library_id, item.id)
+            contents.detach_key(tx, item.content_id)
+            captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
 
     @writes
     def file(
@@ -360,19 +344,19 @@ class QueuedItems(Items):
         before = find_at(tx, Scope(item.library_id), item.id, item.revision)
         if before.ingest_status is None:
             return before  # another worker was first
-        content_id, same = put_content(tx, content, now())
+        content_id, same = contents.put_content(tx, content, now())
         read = replace(before, title=changes["title"], ingest_status=None)
-        existing = find_same(tx, scope, replace(content, id=content_id), read)
+        existing = duplicates.find_same(tx, scope, replace(content, id=content_id), read)
         if existing is not None and _is_untouched(tx, before):
-            drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, content_id)
             return self._merge(tx, before, existing)
         if not same:
-            raise source_conflict()
+            raise contents.source_conflict()
         done = {"content_id": content_id, "ingest_status": None, "status_reason": None}
         after = self._update(
             tx, Scope(item.library_id), item.id, changes | done, None, sections, stamp, jobs
         )
-        drop_unused_content(tx, before.content_id)
+        contents.drop_unused_content(tx, before.content_id)
         return after
 
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
@@ -390,7 +374,7 @@ class QueuedItems(Items):
 def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
     """Delete items with their notes, and contents that no item has any more."""
     for item_id in with_notes(tx, library_id, item_ids):
-        contents = contents_of(tx, library_id, item_id)
+        held = versions.contents_of(tx, library_id, item_id)
         superseded = relink_around(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)
         tx.run(
@@ -399,8 +383,8 @@ def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequenc
             id=item_id,
         )
         update_superseded(tx, library_id, superseded)
-        for content_id in contents:
-            drop_unused_content(tx, content_id)
+        for content_id in held:
+            contents.drop_unused_content(tx, content_id)
 
 
 def _is_untouched(tx: Tx, item: Item) -> bool:
