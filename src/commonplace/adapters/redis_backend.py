@@ -127,8 +127,9 @@ class RedisLimits:
         seconds = allowance.get_expiry()
         # A window of one use begins with the newest.
         newest, uses = await self._storage.get_moving_window(allowance.key_for(key), 1, seconds)
-        reset = max(0.0, newest + seconds - time.time()) if uses else 0.0
-        return Window(True, stats.remaining, reset)
+        return Window(
+            True, stats.remaining, max(0.0, newest + seconds - time.time()) if uses else 0.0
+        )
 
     async def close(self) -> None:
         await self._breaker.close()

@@ -59,8 +59,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
         for pieces in _share_out(part):
             whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
-            at = pieces[0].start + len(whole) - len(whole.lstrip())
-            passed = bisect_right(starts, at)
+            passed = bisect_right(starts, pieces[0].start + len(whole) - len(whole.lstrip()))
             sections.append(
                 Section(
                     len(sections),
@@ -84,13 +83,7 @@ def embedding_text(title: str, section: Section) -> str:
 
 def count(text: str) -> int:
     """Words; two characters of a script without spaces count as one."""
-    if len(text) > _BLOCK:  # a list of all words takes ten times the memory of the text
-        return _count_blocks(text)
-    spaced = len(text.split())
-    return spaced if text.isascii() else spaced + len(_UNSPACED.findall(text)) // 2
-
-
-def _count_blocks(text: str) -> int:
+    # In blocks: a list of all words takes ten times the memory of the text.
     edges = range(_BLOCK, len(text), _BLOCK)
     divided = sum(not text[at].isspace() and not text[at - 1].isspace() for at in edges)
     spaced = sum(len(text[at : at + _BLOCK].split()) for at in (0, *edges)) - divided
@@ -147,27 +140,32 @@ def _how_many(size: int) -> int:
 def _heading(pieces: Sequence[_Piece]) -> str:
     """The headings that all of it stands under."""
     paths = [piece.path for piece in pieces if not piece.is_heading] or [pieces[-1].path]
-    shared = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
-    return " > ".join(names[0] for names in shared)
+    return " > ".join(
+        names[0]
+        for names in takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
+    )
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    the_end = (len(text), (), False, _PROSE)
-    for (start, path, is_heading, breaks), (end, *_) in pairwise(chain(_blocks(text), [the_end])):
+    for (start, path, is_heading, breaks), (end, *_) in pairwise(
+        chain(_blocks(text), [(len(text), (), False, _PROSE)])
+    ):
         size = _size(text[start:end])
         if size <= LARGEST:
             yield _Piece(start, end, size, path, is_heading)
         else:
-            parts = _divide(text, start, end, breaks)
-            yield from (_Piece(*part, path, is_heading) for part in parts)
+            yield from (
+                _Piece(*part, path, is_heading) for part in _divide(text, start, end, breaks)
+            )
 
 
 def _divide(
     text: str, start: int, end: int, breaks: Sequence[re.Pattern[str]]
 ) -> Iterator[tuple[int, int, int]]:
     """Break at the first kind of break; what is still too large, at the next kind."""
-    edges = chain((start,), (found.end() for found in breaks[0].finditer(text, start, end)), (end,))
-    for a, b in pairwise(edges):
+    for a, b in pairwise(
+        chain((start,), (found.end() for found in breaks[0].finditer(text, start, end)), (end,))
+    ):
         size = _size(text[a:b])
         if size > LARGEST and len(breaks) > 1:
             yield from _divide(text, a, b, breaks[1:])

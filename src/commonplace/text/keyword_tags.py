@@ -117,8 +117,11 @@ def task_type(title: str, content: str) -> str | None:
 
 def common_tags(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]:
     """Tags that several have, the commonest first."""
-    counts = Counter(tag for tag_list in tag_lists for tag in tag_list)
-    return [tag for tag, count in counts.most_common() if count >= least]
+    return [
+        tag
+        for tag, count in Counter(tag for tag_list in tag_lists for tag in tag_list).most_common()
+        if count >= least
+    ]
 
 
 def _matches(table: Mapping[str, str], said: Sequence[str]) -> set[str]:

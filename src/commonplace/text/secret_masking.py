@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
 
 EMAIL, PHONE, KEY, CARD, IBAN, SECRET = (
     "[email]",
@@ -46,12 +45,6 @@ _VARIABLE = re.compile(
     r"(?:process\.env|os\.environ)\b.*"
 )
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-
-
-class _Rule(NamedTuple):
-    name: str
-    pattern: re.Pattern[str]  # its group `value`, or all that it matches, must hold
-    holds: Callable[[str], bool]
 
 
 def _digits(text: str) -> str:
@@ -116,8 +109,9 @@ _DATE = re.compile(
     r"(?:[ T]\d.*)?"
 )
 _LOCAL_PART = re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?<=[\w+-])\Z")
+# Names, patterns, and what must hold for the group `value`, or for all that the pattern matches.
 _RULES = tuple(
-    _Rule(
+    (
         name,
         re.compile(pattern, re.VERBOSE | re.IGNORECASE if name == SECRET else re.VERBOSE),
         holds,
@@ -185,19 +179,19 @@ _JWT_HEAD, _JWT_PART = re.compile(r"\beyJ[\w-]{8}"), re.compile(r"[\w-]+")
 def mask_secrets(text: str) -> str:
     text = _TOKEN.sub(lambda token: _mask_keys(token[0]), _mask_private_keys(text))
     for rule in _RULES:
-        text = _mask(rule, text)
+        text = _mask(text, *rule)
     return text
 
 
-def _mask(rule: _Rule, text: str) -> str:
-    group = "value" if "value" in rule.pattern.groupindex else 0
+def _mask(text: str, name: str, pattern: re.Pattern[str], holds: Callable[[str], bool]) -> str:
+    group = "value" if "value" in pattern.groupindex else 0
     kept, at = [], 0
-    for found in rule.pattern.finditer(text):
+    for found in pattern.finditer(text):
         start: re.Match[str] | None = found
-        if rule.name == EMAIL:  # found by its domain; at most 64 characters before it are read
+        if name == EMAIL:  # found by its domain; at most 64 characters before it are read
             start = _LOCAL_PART.search(text, max(at, found.start() - 64), found.start())
-        if start and start.start() >= at and rule.holds(found[group]):
-            kept += [text[at : start.start()], rule.name]
+        if start and start.start() >= at and holds(found[group]):
+            kept += [text[at : start.start()], name]
             at = found.end(group)
     return "".join([*kept, text[at:]])
 

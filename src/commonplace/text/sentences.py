@@ -114,8 +114,9 @@ def stop_words(said: Counter[str]) -> frozenset[str]:
 def _lists() -> dict[str, frozenset[str]]:
     from stopwordsiso import langs, stopwords  # fifty languages, which few texts need
 
-    lists = {language: frozenset(stopwords(language)) for language in sorted(langs())}
-    return lists | {"en": _ENGLISH}
+    return {language: frozenset(stopwords(language)) for language in sorted(langs())} | {
+        "en": _ENGLISH
+    }
 
 
 def cut(text: str, limit: int) -> str:

@@ -46,8 +46,11 @@ class FastembedEmbedder:
         found = [np.empty((0, self.dimensions), np.float32)]
         for start in range(0, len(passages), _BATCH):
             async with self._bulk:
-                batch = passages[start : start + _BATCH]
-                found.append(await to_thread.run_sync(self._passages, batch, limiter=self._one))
+                found.append(
+                    await to_thread.run_sync(
+                        self._passages, passages[start : start + _BATCH], limiter=self._one
+                    )
+                )
         return regroup(np.concatenate(found), texts)
 
     async def query(self, text: str) -> Vector:

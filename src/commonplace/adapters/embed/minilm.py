@@ -132,8 +132,10 @@ def _session(model: bytes, folder: Path, threads: int) -> ort.InferenceSession:
 
 def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     """Places of texts that go through the model together: equally long, and few tokens in all."""
-    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))
-    for length, places in groupby(order, key=lambda place: len(tokens[place])):
+    for length, places in groupby(
+        sorted(range(len(tokens)), key=lambda place: len(tokens[place])),
+        key=lambda place: len(tokens[place]),
+    ):
         rest = list(places)
         size = max(1, _BATCH_TOKENS // length)
         yield from (rest[start : start + size] for start in range(0, len(rest), size))

@@ -43,8 +43,9 @@ class _Graph:
 
     def number(self, value: int) -> str:
         name = f"number_{len(self.tensors)}"
-        raw = value.to_bytes(8, "little", signed=True)
-        self.tensors.append(_message((1, 1), (2, _INT64), (8, name), (9, raw)))
+        self.tensors.append(
+            _message((1, 1), (2, _INT64), (8, name), (9, value.to_bytes(8, "little", signed=True)))
+        )
         return name
 
     def node(self, op: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
@@ -83,8 +84,12 @@ def build(index: Mapping[str, Stored], file: str, dimensions: int) -> bytes:
     hidden = _embeddings(graph)
     for layer in range(_LAYERS):
         hidden = _layer(graph, hidden, f"encoder.layer.{layer}.")
-    pooled = graph.node("ReduceMean", hidden, graph.number(1), keepdims=0)
-    output = graph.node("LpNormalization", pooled, axis=1, p=2)
+    output = graph.node(
+        "LpNormalization",
+        graph.node("ReduceMean", hidden, graph.number(1), keepdims=0),
+        axis=1,
+        p=2,
+    )
     proto = _message(
         *((1, node) for node in graph.nodes),
         (2, "all-MiniLM-L6-v2"),
@@ -119,8 +124,11 @@ def _layer(graph: _Graph, hidden: str, name: str) -> str:
 
 def _residual(graph: _Graph, inner: str, hidden: str, name: str) -> str:
     dense = graph.node("MatMul", inner, graph.matrix(f"{name}dense"))
-    biased = graph.node("Add", dense, graph.bias(f"{name}dense"))
-    return _norm(graph, graph.node("Add", biased, hidden), f"{name}LayerNorm")
+    return _norm(
+        graph,
+        graph.node("Add", graph.node("Add", dense, graph.bias(f"{name}dense")), hidden),
+        f"{name}LayerNorm",
+    )
 
 
 def _norm(graph: _Graph, inner: str, name: str) -> str:

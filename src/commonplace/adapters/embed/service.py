@@ -68,8 +68,7 @@ class RemoteEmbedder(HttpService, ABC):
         return regroup(np.concatenate(found), texts)
 
     async def query(self, text: str) -> Vector:
-        found = await self._embed(next(self._requests([[text]])), "query", SEARCH)
-        return first(found[0])
+        return first((await self._embed(next(self._requests([[text]])), "query", SEARCH))[0])
 
     @abstractmethod
     def _requests(self, documents: Sequence[Sequence[str]]) -> Iterator[list[Any]]:
@@ -123,19 +122,27 @@ class OpenAIEmbedder(RemoteEmbedder):
             raise ConfigurationError(
                 f"The dimensions of {model} are unknown: set COMMONPLACE_EMBEDDER_DIMENSIONS."
             )
-        dimensions = self._requested or _OPENAI_DIMENSIONS[model]
-        super().__init__("openai", settings, url, model, dimensions, **timing)
+        super().__init__(
+            "openai", settings, url, model, self._requested or _OPENAI_DIMENSIONS[model], **timing
+        )
 
     def _requests(self, documents: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-        passages = (clean_or_placeholder(text, _TEXT_BYTES) for text in flat(documents))
-        return batch(passages, _size, _REQUEST_BYTES, _REQUEST_TEXTS)
+        return batch(
+            (clean_or_placeholder(text, _TEXT_BYTES) for text in flat(documents)),
+            _size,
+            _REQUEST_BYTES,
+            _REQUEST_TEXTS,
+        )
 
     async def _embed(self, inputs: list[str], kind: str, seconds: float) -> list[Vectors]:
         body: Json = {"input": inputs, "model": self._model}
         if self._requested:
             body["dimensions"] = self._requested
-        answer = await self.ask("POST", "/embeddings", seconds, lambda: {"json": body})
-        return [self._vectors(answer, len(inputs))]
+        return [
+            self._vectors(
+                await self.ask("POST", "/embeddings", seconds, lambda: {"json": body}), len(inputs)
+            )
+        ]
 
 
 class VoyageEmbedder(RemoteEmbedder):
@@ -184,10 +191,10 @@ class VoyageEmbedder(RemoteEmbedder):
             "model": self._model,
             "output_dimension": self.dimensions,
         }
-        answer = await self.ask(
-            "POST", "/v1/contextualizedembeddings", seconds, lambda: {"json": body}
+        entries = self._entries(
+            await self.ask("POST", "/v1/contextualizedembeddings", seconds, lambda: {"json": body}),
+            len(inputs),
         )
-        entries = self._entries(answer, len(inputs))
         return [
             self._vectors(entry, len(passages))
             for entry, passages in zip(entries, inputs, strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 _MODEL, _DIMENSIONS = "wordllama-l2_supercat", 256
 _SHORT = 500  # characters
 _BYTES = 200_000  # of a passage; its average has long settled by then
-
-
-class _Loaded(NamedTuple):
-    tokenizer: "Tokenizer"
-    table: Vectors
 
 
 class StaticEmbedder:
@@ -54,7 +49,7 @@ class StaticEmbedder:
                 )
         self._threads = ThreadPool(2, "embed")
         self._lock = Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded: tuple[Tokenizer, Vectors] | None = None
 
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         return regroup(await self._threads.run(lambda: self._embed(flat(texts))), texts)
@@ -78,7 +73,7 @@ class StaticEmbedder:
             table.take(encoding.ids, axis=0).sum(axis=0, out=row)
         return unit(sums)
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> "tuple[Tokenizer, Vectors]":
         with self._lock:
             if self._loaded is None:
                 self._loaded = _read(self._vocabulary, self._weights)
@@ -86,11 +81,11 @@ class StaticEmbedder:
 
 
 @cache  # every application in a process has the same, and nobody changes it
-def _read(vocabulary: Path, weights: Path) -> _Loaded:
+def _read(vocabulary: Path, weights: Path) -> "tuple[Tokenizer, Vectors]":
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(vocabulary))
     tokenizer.no_padding()
     tokenizer.no_truncation()
     table = read_tensor(weights, read_index(weights)["embedding.weight"])
-    return _Loaded(tokenizer, np.array(table, np.float32))
+    return tokenizer, np.array(table, np.float32)

@@ -64,16 +64,14 @@ class _Plain(dict[int, str]):
             plain = " "
         elif kind in ("Mn", "Cc", "Cf", "Co", "Cs") or character == "\ufffd":
             plain = ""
-        elif _stands_alone(code, kind):
+        elif (
+            kind[0] == "P"
+            or (0x21 <= code <= 0x7E and not character.isalnum())  # ASCII's other signs
+            or any(a <= code <= z for a, z in _IDEOGRAPHS)
+        ):
             plain = f" {character} "
         else:
             plain = character.lower()
         if len(self) < _CACHED:
             self[code] = plain
         return plain
-
-
-def _stands_alone(code: int, kind: str) -> bool:
-    """Whether it is punctuation, ASCII's signs included, or a word by itself."""
-    ascii_sign = 0x21 <= code <= 0x7E and not chr(code).isalnum()
-    return kind[0] == "P" or ascii_sign or any(a <= code <= z for a, z in _IDEOGRAPHS)

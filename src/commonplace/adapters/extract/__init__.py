@@ -18,8 +18,9 @@ class FileExtractor:
     async def detect_type(
         self, path: Path, declared: str = "", name: str = "", *, queue: str = ""
     ) -> str:
-        answer = await self._pool.ask("detect_type", Source(path, declared, name=name), queue)
-        return str(answer["kind"])[:200]
+        return str(
+            (await self._pool.ask("detect_type", Source(path, declared, name=name), queue))["kind"]
+        )[:200]
 
     async def extract(
         self,

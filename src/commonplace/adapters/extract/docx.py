@@ -24,8 +24,11 @@ def read(source: Source, caps: Caps) -> Extracted:
     if not text:
         raise IngestFailed("The document contains no text.")
     heading = re.match(r"# (.+)", text)
-    title = clean_title(name) or clean_title(heading[1] if heading else "") or source.title
-    return Extracted(title, text, author=author or None)
+    return Extracted(
+        clean_title(name) or clean_title(heading[1] if heading else "") or source.title,
+        text,
+        author=author or None,
+    )
 
 
 class _Document:
@@ -93,8 +96,7 @@ class _Document:
 
 
 def _value(element: etree._Element, path: str) -> str:
-    found = element.find(path)
-    return "" if found is None else found.get(W + "val", "")
+    return next((found.get(W + "val", "") for found in element.iterfind(path)), "")
 
 
 def _visible_text(element: etree._Element) -> str:

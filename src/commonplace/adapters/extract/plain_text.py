@@ -21,8 +21,11 @@ def read(source: Source, caps: Caps) -> Extracted:
         raise IngestFailed("The file is empty.")
     # In other files, # starts a comment.
     is_prose = source.media_type == "text/markdown" or source.extension in ("", "txt")
-    found = _find_title(text) if is_prose else ""
-    return Extracted(clean_title(found) or source.title, text, truncated=truncated)
+    return Extracted(
+        clean_title(_find_title(text) if is_prose else "") or source.title,
+        text,
+        truncated=truncated,
+    )
 
 
 def _find_title(text: str) -> str:

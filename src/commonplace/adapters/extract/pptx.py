@@ -58,8 +58,7 @@ def _slide(package: Package, name: str) -> Iterator[str]:
 
 
 def _placeholder(shape: etree._Element) -> str:
-    found = next(shape.iter(P + "ph"), None)
-    return "" if found is None else found.get("type", "")
+    return next((found.get("type", "") for found in shape.iter(P + "ph")), "")
 
 
 def _text(body: etree._Element | None) -> str:

@@ -63,8 +63,9 @@ def _utterances(text: str) -> Iterator[Utterance]:
 
 
 def _plain_line(line: str) -> str:
-    voiced = _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line)
-    return " ".join(html.unescape(_TAG.sub("", voiced)).split())
+    return " ".join(
+        html.unescape(_TAG.sub("", _VOICE.sub(lambda voice: f"{voice[1].strip()}: ", line))).split()
+    )
 
 
 def _seconds(cue: re.Match[str], group: int) -> float:

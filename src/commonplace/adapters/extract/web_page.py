@@ -118,6 +118,5 @@ def _refuse_walls(tree: HtmlElement, text: str) -> None:
 
 def _language(tree: HtmlElement) -> str | None:
     names = ("lang", "{http://www.w3.org/XML/1998/namespace}lang", "xml:lang")
-    declared = next(filter(None, map(tree.get, names)), "")
-    language = re.split(r"[-_]", declared.strip())[0].lower()
+    language = re.split(r"[-_]", next(filter(None, map(tree.get, names)), "").strip())[0].lower()
     return language if language.isalpha() and len(language) in (2, 3) else None

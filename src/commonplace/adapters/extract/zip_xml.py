@@ -32,8 +32,7 @@ class Package(zipfile.ZipFile):
         except (zipfile.BadZipFile, NotImplementedError, OSError):
             raise IngestFailed(_DAMAGED) from None
         self.names = set(self.namelist())
-        unpacked = sum(info.file_size for info in self.infolist())
-        if unpacked > caps.unpacked_megabytes * 1_000_000:
+        if sum(info.file_size for info in self.infolist()) > caps.unpacked_megabytes * 1_000_000:
             raise IngestFailed(
                 f"The file is larger than {caps.unpacked_megabytes} MB when unpacked."
             )
@@ -89,8 +88,9 @@ class Package(zipfile.ZipFile):
 
 def resolve(name: str, target: str) -> str:
     """Return the part that `target` refers to from within the part `name`."""
-    path = posixpath.join("/", posixpath.dirname(name), unquote(target.partition("#")[0]))
-    return posixpath.normpath(path).lstrip("/")
+    return posixpath.normpath(
+        posixpath.join("/", posixpath.dirname(name), unquote(target.partition("#")[0]))
+    ).lstrip("/")
 
 
 def markdown_table(rows: list[list[str]]) -> str:

@@ -125,8 +125,9 @@ class WebFetcher:
                 kind = media_type(declared)
                 enough = sample_bytes if _is_recording(kind, at) else None
                 with path.open("wb") as file:
-                    encoding = headers.get("Content-Encoding", "")
-                    writer = BodyWriter(file, encoding, max_bytes, empty=False)
+                    writer = BodyWriter(
+                        file, headers.get("Content-Encoding", ""), max_bytes, empty=False
+                    )
                     if enough is None:
                         writer.check_length(headers.get("Content-Length"))
                     await _write_body(answer, writer, budget, enough)
@@ -134,8 +135,9 @@ class WebFetcher:
                     str(at), kind, charset(declared), path, writer.size, validators(headers)
                 )
 
-            request = OutgoingRequest(headers=conditional_headers(known or {}))
-            yield await self._follow(parse_url(url), request, save)
+            yield await self._follow(
+                parse_url(url), OutgoingRequest(headers=conditional_headers(known or {})), save
+            )
 
     async def send(self, url: str, request: OutgoingRequest, *, max_bytes: int) -> Answer:
         """Send any request and return any response, through the same guard.
@@ -149,12 +151,13 @@ class WebFetcher:
             if answer.status in REDIRECTS and "Location" in headers and request.method == "GET":
                 return None
             body = BytesIO()
-            encoding = headers.get("Content-Encoding", "")
             await _write_body(
-                answer, BodyWriter(body, encoding, max_bytes, empty=True), budget, None
+                answer,
+                BodyWriter(body, headers.get("Content-Encoding", ""), max_bytes, empty=True),
+                budget,
+                None,
             )
-            items = tuple(headers.multi_items())
-            return Answer(answer.status, str(at), items, body.getvalue())
+            return Answer(answer.status, str(at), tuple(headers.multi_items()), body.getvalue())
 
         return await self._follow(parse_url(url), request, load)
 

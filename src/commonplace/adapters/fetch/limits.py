@@ -57,8 +57,10 @@ class HostLimiter:
 
     @asynccontextmanager
     async def acquire(self, host: str) -> AsyncIterator[None]:
-        own = self._hosts.setdefault(host, anyio.Semaphore(PER_HOST))
-        async with _acquire(own, host), _acquire(self._all, host):
+        async with (
+            _acquire(self._hosts.setdefault(host, anyio.Semaphore(PER_HOST)), host),
+            _acquire(self._all, host),
+        ):
             yield
 
 

@@ -75,8 +75,10 @@ class AnthropicReflector(AnthropicModel):
 def _proposals(answer: Json, sentences: Sequence[Quote]) -> list[Proposal]:
     found = []
     for memory in answer["memories"]:
-        numbers = sorted({int(n) for n in memory["sentences"] if 0 <= int(n) < len(sentences)})
-        quotes = tuple(sentences[n] for n in numbers)
+        quotes = tuple(
+            sentences[n]
+            for n in sorted({int(n) for n in memory["sentences"] if 0 <= int(n) < len(sentences)})
+        )
         complete = memory["title"].strip() and memory["content"].strip()
         # Without a sentence of the text, the memory is the model's invention.
         if quotes and complete and memory["kind"] in _KINDS:

@@ -36,7 +36,7 @@ def reflect(text: str, limit: int) -> list[Proposal]:
         for candidate in _candidates(run)
     ]
     best = sorted(_merge(found), key=lambda one: (-one.confidence, one.sentences[0].start))
-    return list(map(_proposal, best[:limit]))
+    return [_proposal(one) for one in best[:limit]]
 
 
 def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:

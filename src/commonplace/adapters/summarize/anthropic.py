@@ -33,8 +33,7 @@ _SCHEMA = object_of(
 class AnthropicTransformer(AnthropicModel):
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
         """Send a bounded part of the text: evenly spread passages, cut short if need be."""
-        step = max(1, -(-len(sections) // _MOST_SECTIONS))
-        chosen = range(0, len(sections), step)
+        chosen = range(0, len(sections), max(1, -(-len(sections) // _MOST_SECTIONS)))
         room = _MOST_CHARS // max(1, len(chosen))
         passages = (f"[{number}]\n{sections[number][:room].strip()}" for number in chosen)
         return await self.complete(

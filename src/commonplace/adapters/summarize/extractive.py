@@ -96,8 +96,11 @@ def _rows(
 ) -> list[list[_Sentence]]:
     place = count()
     rows: list[list[_Sentence]] = []
-    every_word = set(chain.from_iterable(chain.from_iterable(words)))
-    meaningful = {word for word in every_word - stop_words if len(word) > 2}
+    meaningful = {
+        word
+        for word in set(chain.from_iterable(chain.from_iterable(words))) - stop_words
+        if len(word) > 2
+    }
     unspaced = {word for word in meaningful if "\u2fff" < word[0] < "\uac00"}
     for sentences, section_words in zip(texts, words, strict=True):
         rows.append([])
@@ -173,7 +176,9 @@ def _summary(best: Sequence[_Sentence], sentences: int, sections: Sequence[str])
 
 def _points(sentences: Sequence[_Sentence], text: str) -> tuple[str, ...]:
     limit = 1 if len(text) < 400 else 2 if len(text) < 900 else 3
-    chosen = _in_order(_best(sentences, limit, early=False))
-    points = tuple(prose.cut(sentence.text, _POINT_CHARS) for sentence in chosen)
+    points = tuple(
+        prose.cut(sentence.text, _POINT_CHARS)
+        for sentence in _in_order(_best(sentences, limit, early=False))
+    )
     beginning = "" if points else without_orders(prose.cut(text, _POINT_CHARS))
     return points or ((beginning,) if beginning else ())

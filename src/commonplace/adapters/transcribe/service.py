@@ -186,8 +186,11 @@ class AssemblyAITranscriber(RemoteTranscriber):
         return body
 
     def _transcript(self, answer: Json, seconds: float) -> Transcript:
-        length = float(answer.get("audio_duration") or seconds)
-        return transcript(_utterances(answer["words"] or []), length, answer.get("language_code"))
+        return transcript(
+            _utterances(answer["words"] or []),
+            float(answer.get("audio_duration") or seconds),
+            answer.get("language_code"),
+        )
 
     def _job_failure(self, answer: Json) -> CommonplaceError:
         reason = str(answer.get("error"))

@@ -86,8 +86,9 @@ class LocalTranscriber:
         if self._bedtime:
             self._bedtime.cancel()
         if self._model is None:
-            folder = self._folder or await self._own_model()
-            self._model = await to_thread.run_sync(_load, folder, self._threads)
+            self._model = await to_thread.run_sync(
+                _load, self._folder or await self._own_model(), self._threads
+            )
         try:
             yield self._model
         finally:

@@ -38,8 +38,9 @@ class YouTubeCaptions:
         track = self._best(player)
         if track is None:
             return None
-        timed = await self._text(_json_url(urljoin(page, track["baseUrl"])), _TRACK_BYTES)
-        text, marks = subtitles.join_utterances(_utterances(timed))
+        text, marks = subtitles.join_utterances(
+            _utterances(await self._text(_json_url(urljoin(page, track["baseUrl"])), _TRACK_BYTES))
+        )
         return limit_size(_extracted(player, text, marks, track)) if text else None
 
     async def _text(self, url: str, max_bytes: int) -> str:
@@ -108,8 +109,9 @@ def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
 def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
     from lxml import etree  # most captions come as JSON
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    root = etree.fromstring(timed.encode(), parser)
+    root = etree.fromstring(
+        timed.encode(), etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
+    )
     if root is None:
         raise ValueError("no XML")
     for line in root.iter("text", "p"):
