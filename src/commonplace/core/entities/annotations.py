@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.validation import NewEntity
+from commonplace.core.entities.validation import NewEntity, refuse
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
-from commonplace.errors import Invalid
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
 from commonplace.store import Store
 
@@ -43,10 +42,13 @@ class Annotations:
         same readers see both."""
         about = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         text, quote = text.strip() or quote.strip(), " ".join(quote.split())
-        if not text:
-            raise Invalid("Write a note, or select some words of the text.")
-        if len(quote) > QUOTED:
-            raise Invalid(f"The quote is too long: a note quotes up to {QUOTED:,} characters.")
+        refuse(
+            (not text, "Write a note, or select some words of the text."),
+            (
+                len(quote) > QUOTED,
+                f"The quote is too long: a note quotes up to {QUOTED:,} characters.",
+            ),
+        )
         metadata = {
             name: value
             for name, value in (("quote", quote), ("position", position))

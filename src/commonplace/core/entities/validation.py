@@ -63,27 +63,35 @@ class NewEntity:
     created_at: datetime | None = None  # for imports
 
 
+def refuse(*problems: tuple[object, str]) -> None:
+    """Raise Invalid with the sentence of the first condition that holds."""
+    for wrong, sentence in problems:
+        if wrong:
+            raise Invalid(sentence)
+
+
 def checked(new: NewEntity) -> NewEntity:
     """Strip blanks and fill in defaults. Raises Invalid if any field is not valid."""
     kind = entity_type(new.entity_type)
     new = replace(new, entity_type=kind, title=title(new.title), content=content(new.content))
     named = bool(new.project and new.project.strip())
-    if kind is EntityType.TASK and not named:
-        raise Invalid("Tasks require a project")
-    if kind is EntityType.EPIC and not named:
-        raise Invalid("Epics require a project")
-    if new.project is not None and not named:
-        raise Invalid("`project` is empty; leave it out, or name one by its id")
-    if new.epic and kind is not EntityType.TASK:
-        raise Invalid("Only tasks can be part of an epic")
-    if new.depends_on and kind not in WORK:
-        raise Invalid(
-            "Only tasks and epics can depend on tasks; use related_to for other relations"
-        )
-    if new.repository_url and kind is not EntityType.PROJECT:
-        raise Invalid(
-            "Only projects have a repository_url; put other addresses into content or metadata"
-        )
+    refuse(
+        (kind is EntityType.TASK and not named, "Tasks require a project"),
+        (kind is EntityType.EPIC and not named, "Epics require a project"),
+        (
+            new.project is not None and not named,
+            "`project` is empty; leave it out, or name one by its id",
+        ),
+        (new.epic and kind is not EntityType.TASK, "Only tasks can be part of an epic"),
+        (
+            new.depends_on and kind not in WORK,
+            "Only tasks and epics can depend on tasks; use related_to for other relations",
+        ),
+        (
+            new.repository_url and kind is not EntityType.PROJECT,
+            "Only projects have a repository_url; put other addresses into content or metadata",
+        ),
+    )
     metadata, status = dict(validate_metadata(new.metadata)), new.status
     if kind in FIRST_STATUSES and not status and "status" in metadata:
         status = metadata.pop("status")
@@ -108,30 +116,40 @@ def checked(new: NewEntity) -> NewEntity:
 
 
 def entity_type(value: str) -> EntityType:
-    if value == EntityType.DOCUMENT:
-        raise Invalid(
+    refuse(
+        (
+            value == EntityType.DOCUMENT,
             "Documents are added with add_to_knowledge (texts and pages) and uploads (files); "
-            f"here entity_type is one of: {', '.join(TYPES)}"
-        )
-    if value not in TYPES:
-        raise Invalid(f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}")
+            f"here entity_type is one of: {', '.join(TYPES)}",
+        ),
+        (
+            value not in TYPES,
+            f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}",
+        ),
+    )
     return EntityType(value)
 
 
 def title(value: str) -> str:
     value = value.strip()
-    if not value:
-        raise Invalid("Title cannot be empty")
-    if len(value) > LONGEST_TITLE:
-        raise Invalid(f"Title has {len(value)} characters; it may have {LONGEST_TITLE}")
+    refuse(
+        (not value, "Title cannot be empty"),
+        (
+            len(value) > LONGEST_TITLE,
+            f"Title has {len(value)} characters; it may have {LONGEST_TITLE}",
+        ),
+    )
     return value
 
 
 def content(value: str) -> str:
-    if not value.strip():
-        raise Invalid("Content cannot be empty")
-    if len(value) > LONGEST_CONTENT:
-        raise Invalid(f"Content has {len(value):,} characters; it may have {LONGEST_CONTENT:,}")
+    refuse(
+        (not value.strip(), "Content cannot be empty"),
+        (
+            len(value) > LONGEST_CONTENT,
+            f"Content has {len(value):,} characters; it may have {LONGEST_CONTENT:,}",
+        ),
+    )
     return value
 
 
@@ -172,37 +190,37 @@ def word(name: str, value: str) -> str:
     return value
 
 
-def validate_metadata(value: Json) -> Json:
+def validate_metadata(value: Json, name: str = "metadata") -> Json:
     """Check that metadata is storable JSON: finite numbers, well-formed text, limited depth and
     size."""
-    _require_plain(value, DEEPEST_METADATA)
+    _require_plain(name, value, DEEPEST_METADATA)
     written = json.dumps(value, ensure_ascii=False)
     if len(written) > LONGEST_METADATA:
         raise Invalid(
-            f"`metadata` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}"
+            f"`{name}` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}"
         )
     return value
 
 
-def _require_plain(value: Any, depth: int) -> None:
+def _require_plain(name: str, value: Any, depth: int) -> None:
     if depth == 0:
-        raise Invalid(f"`metadata` is nested more than {DEEPEST_METADATA} deep")
+        raise Invalid(f"`{name}` is nested more than {DEEPEST_METADATA} deep")
     if isinstance(value, dict):
         for key, entry in value.items():
-            _require_plain(key, depth)
-            _require_plain(entry, depth - 1)
+            _require_plain(name, key, depth)
+            _require_plain(name, entry, depth - 1)
     elif isinstance(value, list | tuple):
         for entry in value:
-            _require_plain(entry, depth - 1)
+            _require_plain(name, entry, depth - 1)
     elif isinstance(value, str):
         if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
             raise Invalid(
-                "`metadata` contains NUL characters or lone surrogates; send well-formed text"
+                f"`{name}` contains NUL characters or lone surrogates; send well-formed text"
             )
     elif isinstance(value, float) and not math.isfinite(value):
-        raise Invalid("`metadata` contains a number that JSON cannot represent")
+        raise Invalid(f"`{name}` contains a number that JSON cannot represent")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise Invalid("`metadata` contains a whole number of more than 64 bits; send it as text")
+        raise Invalid(f"`{name}` contains a whole number of more than 64 bits; send it as text")
 
 
 def parse_relation(reference: str) -> tuple[Kind, str]:
@@ -259,18 +277,21 @@ def since(value: str, at: datetime | None = None) -> datetime:
         ) from None
 
 
+# of fields that can be changed
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "title": title,
+    "priority": priority,
+    "due_date": lambda value: None if value is None else due_date(value),
+    "category": category,
+    **{name: partial(listed, name) for name in ("tags", "languages", "technologies", "assignees")},
+}
+
+
 def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
-    checks: dict[str, Callable[[Any], Any]] = {
-        "title": title,
+    checks = CHECKS | {
         "content": content,
-        "priority": priority,
         "due_date": lambda value: due_date(value) if value else None,
-        "category": category,
-        "metadata": lambda value: _joined(item.metadata, value),
-        **{
-            name: partial(listed, name)
-            for name in ("tags", "languages", "technologies", "assignees")
-        },
+        "metadata": partial(_joined, item.metadata),
     }
     if unknown := changes.keys() - checks.keys():
         raise Invalid(

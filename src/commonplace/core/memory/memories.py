@@ -111,7 +111,7 @@ class Memory:
         later: bool = False,
     ) -> Remembered:
         """Remember. The caller is authorized already. `later`: see Entities.keep."""
-        _require_plain_source(memo.source)
+        rules.validate_metadata(memo.source, "source")
         owner = memo.owner or owner_of(caller)
         if memo.key is not None and (known := await self._known(caller, owner, memo)):
             return known
@@ -227,13 +227,14 @@ class Memory:
         """Supersede a memory: `by` another one, or by a new one with this `content` (and
         `title`)."""
         old = await self._memory(caller, entity_id)
-        if (by is None) == (content is None):
-            raise Invalid(
+        rules.refuse(
+            (
+                (by is None) == (content is None),
                 "Name the replacement: pass `by`, the id of another memory, or `content` (and "
-                "`title`) for a new one."
-            )
-        if by is not None and title is not None:
-            raise Invalid("`title` goes with `content`, not with `by`.")
+                "`title`) for a new one.",
+            ),
+            (by is not None and title is not None, "`title` goes with `content`, not with `by`."),
+        )
         if by is not None:
             new = await self._memory(caller, by)
             updated = await self._correct(
@@ -416,10 +417,3 @@ def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:
         {"reason": reason} if reason else {}
     )
     return {"status": status, "metadata": item.metadata | {"correction": told}}
-
-
-def _require_plain_source(source: Json) -> None:
-    try:
-        rules.validate_metadata(source)
-    except Invalid as error:
-        raise Invalid(error.message.replace("`metadata`", "`source`")) from None

@@ -47,16 +47,6 @@ from commonplace.store.optimistic import retry_on_conflict
 
 NAMED = 5  # open tasks named in a refusal
 NOTED_ON = ("task", "epic", "project")
-CHECKS: dict[str, Callable[[Any], Any]] = {
-    "title": rules.title,
-    "category": rules.category,
-    "priority": rules.priority,
-    "due_date": lambda value: None if value is None else rules.due_date(value),
-    **{
-        name: partial(rules.listed, name)
-        for name in ("tags", "assignees", "technologies", "languages")
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +147,9 @@ class Tasks:
         if not wish:
             raise Invalid("There is nothing to change. Name at least one field.")
         left: list[str] = []
-        fields = {name: CHECKS[name](value) for name, value in wish.items() if name in CHECKS}
+        fields = {
+            name: rules.CHECKS[name](value) for name, value in wish.items() if name in rules.CHECKS
+        }
         derive = partial(self._derive, caller, machine, wish, fields, left)
         item = await self._change(caller, entity_id, derive, expected_revision)
         if machine is TASK and wish.keys() & {"status", "epic"}:
