@@ -14,7 +14,7 @@ import pytest
 from commonplace.adapters.transcribe import TRANSCRIBERS, audio, make_transcriber, whisper
 from commonplace.adapters.transcribe.service import AssemblyAITranscriber, GladiaTranscriber
 from commonplace.adapters.transcribe.whisper import LocalTranscriber
-from commonplace.core.ingest.transcription_webhook import finished_job
+from commonplace.core.ingest.transcription import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings

@@ -161,7 +161,7 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
         monkeypatch.setattr(LocalTransformer, "transform", slow)
         monkeypatch.setattr(jobs, "extend", noting)
         monkeypatch.setattr(
-            "commonplace.core.jobs.lease.LEASE_SECONDS", 0.01
+            "commonplace.core.jobs.retry.LEASE_SECONDS", 0.01
         )  # until it is renewed
         monkeypatch.setattr("commonplace.core.jobs.worker.LEASE_SECONDS", -1)
         working = asyncio.create_task(shop.app.worker.run_once())

@@ -16,8 +16,7 @@ from commonplace.core.ingest.embedding import EmbedJobs
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.summaries import TransformJobs
-from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs
-from commonplace.core.ingest.transcription_webhook import Webhooks
+from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
 from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
@@ -36,8 +35,7 @@ from commonplace.core.memory.memories import Memory
 from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.accounts import Accounts
 from commonplace.core.people.authorization import Access
-from commonplace.core.people.invitations import Invitations
-from commonplace.core.people.members import Members
+from commonplace.core.people.members import Invitations, Members
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
 from commonplace.core.search.search import Search

@@ -1,6 +1,5 @@
 """Frozen values that travel between interfaces, core, store and adapters."""
 
-from commonplace.model.accounts import *
 from commonplace.model.disks import *
 from commonplace.model.ids import *
 from commonplace.model.items import *

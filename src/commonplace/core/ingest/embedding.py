@@ -9,8 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
-from commonplace.core.jobs.retry import error_message, is_transient, retry_at, retry_or_fail
+from commonplace.core.jobs.retry import (
+    LEASE_SECONDS,
+    error_message,
+    is_transient,
+    renewing_lease,
+    retry_at,
+    retry_or_fail,
+)
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Entry, Job, Section, now
 from commonplace.model.jobs import EMBED

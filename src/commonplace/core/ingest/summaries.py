@@ -7,8 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from commonplace.core.ingest.pipeline import described
-from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
-from commonplace.core.jobs.retry import retry_or_fail
+from commonplace.core.jobs.retry import LEASE_SECONDS, renewing_lease, retry_or_fail
 from commonplace.model import Annotation, Item, Job, Scope
 from commonplace.ports import Transformer
 from commonplace.store import Store

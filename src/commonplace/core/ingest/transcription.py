@@ -2,6 +2,8 @@
 once."""
 
 import asyncio
+import hmac
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -12,9 +14,14 @@ from pathlib import Path
 
 from commonplace.core.ingest.pipeline import IngestPipeline, job_for
 from commonplace.core.ingest.sources import MEGABYTE, segments
-from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
-from commonplace.core.jobs.retry import error_message, is_transient, retry_at
-from commonplace.errors import IngestFailed, NotFound, QuotaExceeded
+from commonplace.core.jobs.retry import (
+    LEASE_SECONDS,
+    error_message,
+    is_transient,
+    renewing_lease,
+    retry_at,
+)
+from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, Unauthorized
 from commonplace.model import (
     Annotation,
     Caller,
@@ -318,3 +325,38 @@ def _later(seconds: float) -> datetime:
 
 def _month() -> str:
     return f"{now():%Y-%m}"
+
+
+@dataclass(eq=False)
+class Webhooks:
+    """Webhooks of transcription services: a reason to poll them at once, and nothing more."""
+
+    _wake: Wake
+    _settings: Settings
+
+    async def receive(
+        self, provider: str, secret: str, body: Callable[[], Awaitable[bytes]]
+    ) -> None:
+        """Wake the jobs that wait for transcripts. The message's content is not trusted."""
+        known, given = self._settings.webhook_secret.encode(), secret.encode("utf-8", "replace")
+        if (
+            not known
+            or provider != self._settings.transcriber
+            or not hmac.compare_digest(known, given)
+        ):
+            raise Unauthorized("Only the configured transcription service may call this.")
+        # the body is read only after the sender is checked
+        if finished_job(await body()) is not None:
+            await self._wake.signal()
+
+
+def finished_job(body: bytes) -> str | None:
+    """Return the id of a finished or failed job; None for other messages."""
+    try:
+        news = json.loads(body)
+        if "transcript_id" in news:  # AssemblyAI
+            return str(news["transcript_id"]) if news["status"] in ("completed", "error") else None
+        done = news["event"] in ("transcription.success", "transcription.error")  # Gladia
+        return str((news.get("payload") or news)["id"]) if done else None
+    except (ValueError, TypeError, KeyError):
+        raise Invalid("This is not a message of a known transcription service.") from None

@@ -10,8 +10,7 @@ from commonplace.core.items.drafts import LocatedSource
 from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.uploads import Uploads
-from commonplace.core.jobs.lease import LEASE_SECONDS, renewing_lease
-from commonplace.core.jobs.retry import ATTEMPTS, retry_or_fail
+from commonplace.core.jobs.retry import ATTEMPTS, LEASE_SECONDS, renewing_lease, retry_or_fail
 from commonplace.errors import CommonplaceError, NotFound
 from commonplace.model import Item, ItemRef, Job, Scope, now
 from commonplace.store import Store

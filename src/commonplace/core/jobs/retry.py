@@ -1,6 +1,9 @@
-"""Failed jobs: retry them later, or fail them with a message."""
+"""Leases of running jobs, and what becomes of failed ones: a retry, or a message."""
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 from commonplace.errors import CommonplaceError, IngestFailed
@@ -8,12 +11,31 @@ from commonplace.model import Job, now
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
+LEASE_SECONDS = 120
 ATTEMPTS = 8  # for a job that fails by its own fault, or unexpectedly
 LONGEST_WAIT = 600
 SHORTEST_PAUSE = 2.0  # before the retry of a transient failure
 LONGEST_PAUSE = 60.0  # so that jobs finish soon after a service is back
 SOURCE_PAUSE = 1800.0  # many dead sources must not delay the others
 SOURCE_SECONDS = 86_400  # during which an unreachable source is retried: it may be gone for good
+
+
+@asynccontextmanager
+async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Call `renew` repeatedly, well before a lease expires."""
+
+    async def hold() -> None:
+        while True:
+            await asyncio.sleep(LEASE_SECONDS / 3)
+            await renew()
+
+    holding = asyncio.create_task(hold())
+    try:
+        yield
+    finally:
+        holding.cancel()
+        # a lost lease only means that another worker may try too
+        await asyncio.gather(holding, return_exceptions=True)
 
 
 def error_message(job: Job, error: Exception) -> str:

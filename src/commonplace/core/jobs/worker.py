@@ -10,8 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Protocol
 
-from commonplace.core.jobs.lease import LEASE_SECONDS
-from commonplace.core.jobs.retry import retry_or_fail
+from commonplace.core.jobs.retry import LEASE_SECONDS, retry_or_fail
 from commonplace.errors import CommonplaceError
 from commonplace.malloc_trim import release_memory
 from commonplace.model import Job, now
