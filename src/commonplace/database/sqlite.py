@@ -210,7 +210,9 @@ class SqliteDatabase:
                 "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY;"
                 "PRAGMA cache_size=-4096; PRAGMA mmap_size=0"
             ).fetchall()
-            connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
+            connection.create_scalar_function(
+                "lowered", lambda *texts: texts[0] and texts[0].lower(), 1, deterministic=True
+            )
             self._local.connection = connection
             with self._guard:
                 self._all.append(connection)
@@ -238,10 +240,6 @@ class SqliteDatabase:
 
 def _encode_time(_cursor: apsw.Cursor, _number: int, value: Any) -> Any:
     return micros(value)
-
-
-def _lowered(*texts: Any) -> Any:
-    return texts[0] and texts[0].lower()
 
 
 def _switch_to_wal(connection: apsw.Connection) -> None:

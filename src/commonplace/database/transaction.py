@@ -12,7 +12,6 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Row = Mapping[str, Any]
 Values = Mapping[str, Any]
 
 

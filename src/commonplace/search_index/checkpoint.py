@@ -231,14 +231,16 @@ def _header(path: Path) -> dict[str, Any] | None:
     """Read the header of a file; None if it is damaged or missing."""
     try:
         with path.open("rb") as file:
-            length, checksum = _END.unpack_from(_last(file, _END.size))
-            text = _last(file, length + _END.size)[:length]
+            file.seek(-_END.size, os.SEEK_END)
+            length, checksum = _END.unpack(file.read())
+            file.seek(-_END.size - length, os.SEEK_END)
+            text = file.read(length)
             header: dict[str, Any] | None = (
                 json.loads(text) if zlib.crc32(text) == checksum else None
             )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, struct.error):
+    except (OSError, ValueError, OverflowError):
         header = None
     if header is None:
         _log_damage(path)
@@ -247,14 +249,6 @@ def _header(path: Path) -> dict[str, Any] | None:
 
 def _log_damage(path: Path) -> None:
     log.warning("The index file %s is damaged; the index is built again from the database.", path)
-
-
-def _last(file: IO[bytes], count: int) -> bytes:
-    size = file.seek(0, os.SEEK_END)
-    if count > size:
-        return b""
-    file.seek(size - count)
-    return file.read(count)
 
 
 def prefix_names(part: str, arrays: Iterable[tuple[str, NDArray[Any]]], room: int = 0) -> Named:

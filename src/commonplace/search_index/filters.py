@@ -28,12 +28,13 @@ def pools(
     if _only_leaves_out(where):
         return _scoped(tx, snapshot, scope, where, current), counted
     asked, values = scope_sql.matching(where)
-    found = tx.column(
-        f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
-        **scope_sql.within(scope),
-        **values,
-    )
-    return snapshot.pool(found), counted
+    return snapshot.pool(
+        tx.column(
+            f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
+            **scope_sql.within(scope),
+            **values,
+        )
+    ), counted
 
 
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:

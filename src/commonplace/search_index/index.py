@@ -50,7 +50,14 @@ class SectionIndex:
         change_log.note(tx, [(library_id, item_id)])
 
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        _put_vectors(tx, stamp, vectors)
+        form = FORMATS[tx.engine]
+        tx.many(
+            form.put,
+            [
+                {"id": section_id, "stamp": stamp, "vector": form.value(vector)}
+                for section_id, vector in vectors
+            ],
+        )
         given = tx.all(
             "SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
             ids=[section_id for section_id, _ in vectors],
@@ -171,16 +178,5 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
             (item.library_id, item.id, section_id, stamp, form.value(s.vector))
             for item, section_id, s in written
             if s.vector is not None
-        ],
-    )
-
-
-def _put_vectors(tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-    form = FORMATS[tx.engine]
-    tx.many(
-        form.put,
-        [
-            {"id": section_id, "stamp": stamp, "vector": form.value(vector)}
-            for section_id, vector in vectors
         ],
     )

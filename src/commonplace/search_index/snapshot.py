@@ -131,8 +131,12 @@ class Snapshot:
                 kept[len(likely) :] = True
                 places, near = places[kept], near[kept]
         ids = self._ids[places if pool.rows is None else pool.rows[places]].astype(np.int64)
-        keyword = np.zeros(len(ids), np.float32) if scores is None else scores[places]
-        return Matches(ids, keyword, near, counted.complete)
+        return Matches(
+            ids,
+            np.zeros(len(ids), np.float32) if scores is None else scores[places],
+            near,
+            counted.complete,
+        )
 
     # -- by words
 

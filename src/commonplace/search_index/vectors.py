@@ -83,8 +83,7 @@ def cosines(matrix: HalfMatrix, rows: Rows, vector: Vector) -> NDArray[np.float3
 
 def sign_words(matrix: NDArray[np.floating]) -> NDArray[np.uint64]:
     """Pack the sign bits of each vector into 64-bit words, one word a row of the result."""
-    signs = matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0
-    packed = np.packbits(signs, axis=1)
+    packed = np.packbits(matrix.astype(np.float32) @ _projection(matrix.shape[1]) > 0, axis=1)
     padded = np.zeros((len(matrix), -(-packed.shape[1] // 8) * 8), np.uint8)
     padded[:, : packed.shape[1]] = packed
     return np.ascontiguousarray(padded.view(np.uint64).T)

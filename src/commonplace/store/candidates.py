@@ -14,6 +14,7 @@ _COLUMNS = [f.name for kind in (Candidate, Proposal) for f in fields(kind) if f.
 _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)})
               VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
               ON CONFLICT (library_id, id) DO NOTHING"""
+_OWN = "library_id = :library_id AND owner = coalesce(:owner, owner)"
 _CHANGEABLE = ("kind", "title", "content", "project_id", "state", "item_id", "decided_at")
 
 
@@ -53,9 +54,8 @@ class Candidates(Table):
         offset: int,
     ) -> tuple[list[Candidate], int]:
         """Return candidates, newest and most confident first, and their total."""
-        condition, values = _within(library_id, owner)
-        if state is not None:
-            condition, values = f"{condition} AND state = :state", values | {"state": state}
+        condition = _OWN if state is None else f"{_OWN} AND state = :state"
+        values = {"library_id": library_id, "owner": owner, "state": state}
         found = tx.all(
             f"""SELECT * FROM candidates WHERE {condition}
                 ORDER BY created_at DESC, confidence DESC, id LIMIT :limit OFFSET :offset""",
@@ -128,19 +128,15 @@ def _update(tx: Tx, candidate: Candidate) -> Candidate:
     return candidate
 
 
-def _within(library_id: str, owner: str | None) -> tuple[str, dict[str, Any]]:
-    if owner is None:
-        return "library_id = :library_id", {"library_id": library_id}
-    return "library_id = :library_id AND owner = :owner", {"library_id": library_id, "owner": owner}
-
-
 def _find(
     tx: Tx, library_id: str, owner: str | None, candidate_id: str, *, lock: bool = False
 ) -> Candidate:
-    condition, values = _within(library_id, owner)
     end = " FOR UPDATE" if lock and tx.engine == "postgres" else ""
     row = tx.one(
-        f"SELECT * FROM candidates WHERE {condition} AND id = :id{end}", id=candidate_id, **values
+        f"SELECT * FROM candidates WHERE {_OWN} AND id = :id{end}",
+        id=candidate_id,
+        library_id=library_id,
+        owner=owner,
     )
     if row is None:
         raise NotFound("Candidate not found")

@@ -94,8 +94,13 @@ def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> N
     Their idempotency keys for it are freed, and their candidates that quote it are deleted.
     """
     key = {"library_id": library_id, "item_id": item_id}
-    of_item = f"library_id = :library_id AND item_id = :item_id AND {_OF_TOKENS_WITHOUT_ACCESS}"
-    for capture in rows.every(tx, Capture, f"SELECT * FROM captures WHERE {of_item}", **key):
+    for capture in rows.every(
+        tx,
+        Capture,
+        f"""SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id
+            AND {_OF_TOKENS_WITHOUT_ACCESS}""",
+        **key,
+    ):
         # No capture is ever changed, and one without a key says the same.
         tx.run(
             "DELETE FROM captures WHERE library_id = :library_id AND id = :id",

@@ -1,6 +1,7 @@
 """Find items that already hold what is about to be added or imported."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from commonplace.database import Tx, scope_sql
@@ -45,20 +46,19 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
     An address or a file is the same item under any title. Texts are the same if their words and
     titles are; so are files that tokens of different scopes have added.
     """
-    # A caller that waits for the text is never given an item that is still to be read.
-    unread = item.ingest_status is not None
-    token_id, kind = item.created_by, item.entity_type
-    found = None
-    if item.kind != "text":
-        same = {"content_id": content.id}
-        found = find_visible(tx, scope, token_id, kind, "c.id = :content_id", same, unread=unread)
+    find = partial(
+        find_visible,
+        tx,
+        scope,
+        item.created_by,
+        item.entity_type,
+        # A caller that waits for the text is never given an item that is still to be read.
+        unread=item.ingest_status is not None,
+    )
+    found = None if item.kind == "text" else find("c.id = :content_id", {"content_id": content.id})
     if found is not None or item.kind == "url" or not content.text:
         return found
-    same, wanted = (
-        {"hash": content.hash, "title": item.title},
-        "c.hash = :hash AND i.title = :title",
-    )
-    return find_visible(tx, scope, token_id, kind, wanted, same, unread=unread)
+    return find("c.hash = :hash AND i.title = :title", {"hash": content.hash, "title": item.title})
 
 
 def find_visible(

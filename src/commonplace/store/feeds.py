@@ -29,8 +29,11 @@ class Feeds(Table):
     @reads
     def list_feeds(self, tx: Tx, library_id: str, token_id: str | None) -> list[Subscription]:
         """Return the library's subscriptions, or those of one token."""
-        found = rows.every(tx, Subscription, _OF_LIBRARY, library_id=library_id)
-        return [feed for feed in found if token_id in (None, feed.token_id)]
+        return [
+            feed
+            for feed in rows.every(tx, Subscription, _OF_LIBRARY, library_id=library_id)
+            if token_id in (None, feed.token_id)
+        ]
 
     @writes
     def delete(self, tx: Tx, feed: Subscription) -> None:

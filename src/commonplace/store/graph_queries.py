@@ -91,14 +91,16 @@ def neighbourhood(
         followed += steps
         front = list(hop)[:FRONT]
     if asked != "TRUE" and depth > 1:  # items on the way need not match the filter
-        matching = tx.tuples(
-            f"""SELECT i.id FROM items AS i
+        kept = set(
+            tx.column(
+                f"""SELECT i.id FROM items AS i
                 WHERE i.library_id = :library_id AND i.id IN :met AND {asked}""",
-            library_id=scope.library_id,
-            met=list(met),
-            **wanted,
+                library_id=scope.library_id,
+                met=list(met),
+                **wanted,
+            )
         )
-        met = {node: met[node] for node in met if (node,) in set(matching)}
+        met = {node: way for node, way in met.items() if node in kept}
     shown = dict(list(met.items())[offset : offset + limit])
     total = len(met)
     if cut and depth == 1:
@@ -116,10 +118,12 @@ def neighbourhood(
         for node, (distance, step) in shown.items()
     )
     places = {node: place for place, node in enumerate((center.id, *shown))}
-    between = [step for step in followed if step.node in places and step.via in places]
     relations = dict.fromkeys(
         step.relation(scope.library_id)
-        for step in sorted(between, key=lambda step: (places[step.node], _rank(step)))
+        for step in sorted(
+            (step for step in followed if step.node in places and step.via in places),
+            key=lambda step: (places[step.node], _rank(step)),
+        )
     )
     return Neighbourhood(center, reached, tuple(relations), total, cut)
 

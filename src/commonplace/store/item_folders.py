@@ -50,11 +50,14 @@ def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
     """Return the items and the notes on them, which move and go with them."""
     found, new = list(item_ids), list(item_ids)
     while new:
-        notes = tx.column(
-            "SELECT id FROM items WHERE library_id = :library_id AND annotates IN :ids",
-            library_id=library_id,
-            ids=new,
-        )
-        new = [note_id for note_id in notes if note_id not in found]
+        new = [
+            note_id
+            for note_id in tx.column(
+                "SELECT id FROM items WHERE library_id = :library_id AND annotates IN :ids",
+                library_id=library_id,
+                ids=new,
+            )
+            if note_id not in found
+        ]
         found += new
     return found

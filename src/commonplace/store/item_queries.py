@@ -116,8 +116,9 @@ class ItemQueries(IndexedTable):
         content = get_content_by_key(tx, key)
         if content is None:
             return None, None
-        same = {"content_id": content.id}
-        return content, find_visible(tx, scope, token_id, entity_type, "c.id = :content_id", same)
+        return content, find_visible(
+            tx, scope, token_id, entity_type, "c.id = :content_id", {"content_id": content.id}
+        )
 
     @reads
     def list_page(

@@ -213,8 +213,11 @@ class Jobs(Table):
     def retry(self, tx: Tx, scope: Scope, item_id: str) -> list[Job]:
         """Queue the item's failed jobs again."""
         key = {"library_id": scope.library_id, "item_id": item_id}
-        of_item = "library_id = :library_id AND item_id = :item_id AND state = 'failed'"
-        failed = tx.column(f"SELECT id FROM jobs WHERE {of_item}", **key)
+        failed = tx.column(
+            """SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id
+               AND state = 'failed'""",
+            **key,
+        )
         if not failed:
             return []
         tx.run(

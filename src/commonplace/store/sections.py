@@ -227,12 +227,12 @@ class Sections(IndexedTable):
     @reads
     def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope | None = None) -> bool:
         """Return whether another embedder made any vector, or any that the scope sees."""
-        other = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp"
-        if scope is None:
-            return tx.one(f"{other} LIMIT 1", stamp=stamp) is not None
-        seen = f"SELECT 1 FROM items AS i WHERE i.id = v.item_id AND {scope_sql.visible(scope)}"
-        sql = f"{other} AND EXISTS ({seen}) LIMIT 1"
-        return tx.one(sql, stamp=stamp, **scope_sql.within(scope)) is not None
+        sql = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp"
+        if scope:
+            sql += f""" AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id
+                       AND {scope_sql.visible(scope)})"""
+        values = scope_sql.within(scope) if scope else {}
+        return tx.one(f"{sql} LIMIT 1", stamp=stamp, **values) is not None
 
 
 def _passage(scope: Scope) -> str:
