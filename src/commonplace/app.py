@@ -19,8 +19,7 @@ from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.summarize import make_transformer
 from commonplace.adapters.transcribe import duration, make_transcriber, require_speech
 from commonplace.adapters.wakeup import make_wake
-from commonplace.adapters.youtube.audio import YouTubeSound
-from commonplace.adapters.youtube.captions import YouTubeCaptions
+from commonplace.adapters.youtube import YouTubeCaptions, YouTubeSound
 from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged
 from commonplace.model import Caller
@@ -77,14 +76,11 @@ async def open_app(
             attended=workers > 0 or bool(settings.redis_url),
         )
         stack.push_async_callback(app.access.flush)
-        background = [asyncio.create_task(app.access.keep_flushing())]
-        background += [asyncio.create_task(app.worker.another().run()) for _ in range(workers)]
+        background = [app.access.keep_flushing()]
+        background += [app.worker.another().run() for _ in range(workers)]
         if workers:
-            background += [
-                asyncio.create_task(app.feeds.keep_polling()),
-                asyncio.create_task(app.uploads.run_cleanup()),
-            ]
-        stack.push_async_callback(_stop, background)
+            background += [app.feeds.keep_polling(), app.uploads.run_cleanup()]
+        stack.push_async_callback(_stop, list(map(asyncio.create_task, background)))
         yield app
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from commonplace.adapters.youtube.captions import YouTubeCaptions
+from commonplace.adapters.youtube import YouTubeCaptions
 from commonplace.errors import IngestFailed
 from commonplace.model import Fetched, Mark
 

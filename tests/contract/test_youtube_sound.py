@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from commonplace.adapters import youtube as youtube_adapter
 from commonplace.adapters.fetch.address_guard import AllowedHosts
 from commonplace.adapters.fetch.client import OutgoingRequest, WebFetcher
-from commonplace.adapters.youtube import audio
-from commonplace.adapters.youtube.audio import YouTubeSound
+from commonplace.adapters.youtube import YouTubeSound
 from commonplace.errors import IngestFailed
 from tests.webserver import WebServer, Wire, page, web_server
 from tests.youtube_pages import VIDEO, YouTube, stream
@@ -133,8 +133,8 @@ async def test_yt_dlp_itself_cannot_reach_a_private_network(
     server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever a page talks it into asking for goes through the guard."""
-    monkeypatch.setattr(audio, "_WATCH", f"{server.url}/watch?v=")
-    monkeypatch.setitem(audio._OPTIONS, "allowed_extractors", ["generic"])
+    monkeypatch.setattr(youtube_adapter, "_WATCH", f"{server.url}/watch")
+    monkeypatch.setitem(youtube_adapter._OPTIONS, "allowed_extractors", ["generic"])
     with pytest.raises(IngestFailed, match="private network"):
         await YouTubeSound(WebFetcher()).find(VIDEO)
     assert not server.requests

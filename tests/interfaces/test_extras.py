@@ -10,7 +10,7 @@ import pytest
 from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.rate_limits import make_limits
 from commonplace.adapters.wakeup import make_wake
-from commonplace.adapters.youtube.audio import YouTubeSound
+from commonplace.adapters.youtube import YouTubeSound
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings
 from commonplace.store import make_store

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.adapters.fetch.address_guard import AllowedHosts
 from commonplace.adapters.fetch.client import WebFetcher
-from commonplace.adapters.youtube.audio import YouTubeSound
+from commonplace.adapters.youtube import YouTubeSound
 from commonplace.core.ingest import transcription
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.transcription import ATTEMPTS

@@ -10,7 +10,6 @@ from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Json
 from commonplace.settings import Settings
 
-_TIMEOUT = 120.0
 _SECONDS = 180.0  # for all attempts
 _MOST_TOKENS = 16_000  # of the answer, including the model's thinking
 # US dollars for a million tokens in and out, for prompts of up to 100,000 (ours are shorter).
@@ -42,7 +41,7 @@ def object_of(**properties: Json) -> Json:
 
 class AnthropicModel(HttpService):
     def __init__(
-        self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = _TIMEOUT
+        self, settings: Settings, *, pauses: Sequence[float] = PAUSES, timeout: float = 120.0
     ) -> None:
         if not settings.anthropic_key:
             raise ConfigurationError(

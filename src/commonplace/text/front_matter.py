@@ -16,7 +16,6 @@ LONGEST_TITLE = 500
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-_DATES = ("created_at", "created", "date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,8 @@ class Note:
 
     @property
     def created_at(self) -> datetime | None:
-        return next((moment for key in _DATES if (moment := _moment(self.front.get(key)))), None)
+        moments = (_moment(self.front.get(key)) for key in ("created_at", "created", "date"))
+        return next(filter(None, moments), None)
 
 
 def read(file: Path) -> Note:

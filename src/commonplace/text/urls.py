@@ -10,7 +10,6 @@ from commonplace.errors import Invalid
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 
 # Parameters that track people and never change the page.
-_TRACKING_PREFIXES = ("utm_", "mtm_", "hsa_", "__hs")
 _TRACKING = frozenset(
     {
         "fbclid",
@@ -195,7 +194,7 @@ def _is_tracking(pair: str, host: str) -> bool:
     name = pair.partition("=")[0].lower()
     return (
         not pair
-        or name.startswith(_TRACKING_PREFIXES)
+        or name.startswith(("utm_", "mtm_", "hsa_", "__hs"))
         or name in _TRACKING
         or name in _TRACKING_OF_HOST.get(host, ())
     )

@@ -27,7 +27,6 @@ _SUPERSETS = {
     "iso8859-11": "cp874",
     "tis-620": "cp874",
 }
-_SAMPLE = 64 * 1024
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\v\f\r\x1b")
 
 
@@ -56,7 +55,7 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
             continue
     from charset_normalizer import from_bytes  # most texts are UTF-8
 
-    best = from_bytes(data[:_SAMPLE]).best()
+    best = from_bytes(data[: 64 * 1024]).best()
     return data.decode(best.encoding if best is not None else "cp1252", "replace")
 
 

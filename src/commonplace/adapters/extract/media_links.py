@@ -10,7 +10,6 @@ AUDIO_EXTENSION = re.compile(
     r"\.(?:mp3|m4a|m4b|wav|ogg|oga|opus|flac|aac)(?:$|[?#])", re.IGNORECASE
 )
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json"}
-_AUDIO_PROPERTIES = ("og:audio", "og:audio:url", "og:audio:secure_url")
 _MOST = 20
 _LONGEST_URL = 2000  # characters
 
@@ -27,7 +26,7 @@ def _addresses(tree: HtmlElement) -> Iterator[str | None]:
     for meta in tree.iter("meta"):
         name = (meta.get("property") or meta.get("name") or "").lower()
         address = meta.get("content") or ""
-        if name in _AUDIO_PROPERTIES or (
+        if name in ("og:audio", "og:audio:url", "og:audio:secure_url") or (
             name == "twitter:player:stream" and AUDIO_EXTENSION.search(address)
         ):
             yield address

@@ -13,7 +13,6 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
 OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt; docx, xlsx, pptx with a password
 
-_HEAD = 4096
 
 _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), kind)
@@ -136,7 +135,7 @@ def sniff(path: Path, declared: str = "", name: str = "") -> str:
     declared = normalize(declared)
     by_name = _BY_EXTENSION.get((name or path.name).rpartition(".")[2].lower(), "")
     with path.open("rb") as file:
-        head = file.read(_HEAD)
+        head = file.read(4096)
     if head.startswith(b"PK\x03\x04"):
         return _zip_type(path)
     kind = next((kind for pattern, kind in _MAGIC if pattern.match(head)), None)

@@ -15,7 +15,6 @@ TOGETHER, PER_HOST = 16, 4
 QUEUE_SECONDS = 60.0
 _PIECE = 1 << 18  # decompressed at once; bounds the memory that a zip bomb can take
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_GZIP_MAGIC = b"\x1f"
 
 
 class TimeBudget:
@@ -118,7 +117,7 @@ class BodyWriter:
         try:
             while data:
                 if self._decompressor.eof:
-                    if not data.startswith(_GZIP_MAGIC):
+                    if not data.startswith(b"\x1f"):
                         return  # padding, which browsers ignore too
                     # A gzip file may have several members.
                     self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB)

@@ -103,13 +103,10 @@ def _start_block(
     line: str, heading: str, labels: frozenset[str], names: frozenset[str]
 ) -> tuple[Block, int]:
     """Return a block that begins with this line, and where in the line its text begins."""
-    block = Block(heading)
     lead = _LEAD.match(line)
-    begin = lead.end() if lead else 0
-    if lead and lead["number"]:
-        block.number = int(lead["number"])
-    if lead and lead["box"]:
-        block.box = lead["box"] != " "
+    assert lead is not None  # all of it is optional
+    number, box, begin = lead["number"], lead["box"], lead.end()
+    block = Block(heading, int(number) if number else None, box != " " if box else None)
     for _ in range(2):  # `Alice: TODO: ...`
         label = _LABEL.match(line, begin)
         if label and label["label"].strip().lower() in labels:

@@ -152,10 +152,9 @@ def _match_cue(block: Block, text: str, is_first: bool) -> tuple[str, float, str
 
 def _labelled_kind(block: Block) -> str | None:
     """Return the kind that the block's label or heading stands for."""
-    for name in (block.label, block.heading.lower()):
-        if name in cue_words.LABELS:
-            return cue_words.LABELS[name]
-    return EntityType.PROCEDURE if "how to" in block.heading.lower() else None
+    by_heading = EntityType.PROCEDURE if "how to" in block.heading.lower() else None
+    kinds = map(cue_words.LABELS.get, (block.label, block.heading.lower()))
+    return next(filter(None, kinds), by_heading)
 
 
 def _merge(found: Sequence[_Candidate]) -> list[_Candidate]:

@@ -25,12 +25,8 @@ from commonplace.model import Json, RemoteJob, Transcript, Utterance
 from commonplace.settings import Settings
 
 SECONDS = 60.0  # for all attempts of a request
-_TIMEOUT = 60.0
-_POLL = 3.0  # seconds between two polls
 _POLL_WITH_CALLBACK = 30.0
-_LEAST_WAIT = 1200.0  # seconds for a transcript; longer recordings get as long as they are
 _UPLOADED, _STARTED = 0.2, 0.3  # shares of the progress, which services do not report
-_CHUNK = 1 << 20
 # An utterance ends with a sentence, at a pause (milliseconds), or when it gets long.
 _PAUSE, _MOST_WORDS = 1500, 60
 _SENTENCE_END = (".", "?", "!", "…", "。", "？", "！")
@@ -50,10 +46,12 @@ class RemoteTranscriber(HttpService, ABC):
         settings: Settings,
         *,
         pauses: Sequence[float] = PAUSES,
-        timeout: float = _TIMEOUT,
-        poll: float = _POLL,
-        least_wait: float = _LEAST_WAIT,
+        timeout: float = 60.0,
+        poll: float = 3.0,
+        least_wait: float = 1200.0,
     ) -> None:
+        """`poll`: seconds between two polls. `least_wait`: seconds for a transcript; longer
+        recordings get as long as they are."""
         service, key = settings.transcriber, settings.transcriber_key
         if not key:
             raise ConfigurationError(
@@ -252,7 +250,7 @@ async def _forget(job: str | None) -> None:
 
 async def _chunks(recording: Path) -> AsyncIterator[bytes]:
     async with await anyio.open_file(recording, "rb") as file:
-        while chunk := await file.read(_CHUNK):
+        while chunk := await file.read(1 << 20):
             yield chunk
 
 

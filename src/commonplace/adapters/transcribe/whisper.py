@@ -23,8 +23,6 @@ from commonplace.settings import Settings
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel
 
-_FILES = ("model.bin", "config.json", "tokenizer.json")
-_IDLE = 300.0  # seconds until a model that nobody needs is forgotten
 _MOST_THREADS = 4
 _HUB = "huggingface_hub"
 
@@ -39,7 +37,8 @@ class _Step:
 
 
 class LocalTranscriber:
-    def __init__(self, settings: Settings, *, idle: float = _IDLE) -> None:
+    def __init__(self, settings: Settings, *, idle: float = 300.0) -> None:
+        """`idle`: seconds until a model that nobody needs is forgotten."""
         self._models = settings.data_dir / "models"
         self._folder = (
             _find(settings.transcriber_model, self._models) if settings.transcriber_model else None
@@ -109,7 +108,8 @@ class LocalTranscriber:
 def _find(name: str, models: Path) -> Path:
     for folder in (models / name, Path(name).expanduser()):
         if folder.is_dir():
-            missing = [file for file in _FILES if not (folder / file).is_file()]
+            files = ("model.bin", "config.json", "tokenizer.json")
+            missing = [file for file in files if not (folder / file).is_file()]
             if missing:
                 raise ConfigurationError(
                     f"The Whisper model in {folder} is not whole: it has no {', '.join(missing)}."

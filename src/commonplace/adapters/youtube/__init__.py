@@ -1,1 +1,0 @@
-"""YouTube: captions and audio of a video."""
