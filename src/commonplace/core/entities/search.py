@@ -10,7 +10,7 @@ from commonplace.model import Caller, Hit, ItemFilter
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
     text: str
-    project: str | None = None  # an id in any form
+    project: str | None = None  # its id, title or repository
     where: ItemFilter = field(default_factory=ItemFilter)
 
 
