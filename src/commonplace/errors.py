@@ -23,6 +23,14 @@ class Invalid(CommonplaceError):
     code = "invalid_request"
 
 
+class InvalidJson(CommonplaceError):
+    code = "invalid_json"
+
+
+class UnsupportedMediaType(CommonplaceError):
+    code = "unsupported_media_type"
+
+
 class Unauthorized(CommonplaceError):
     code = "unauthorized"
 
@@ -54,6 +62,12 @@ class Conflict(CommonplaceError):
     """Somebody else changed it first (`expected_revision`)."""
 
     code = "conflict"
+
+
+class PreconditionFailed(CommonplaceError):
+    """Somebody else changed it first (`If-Match`)."""
+
+    code = "precondition_failed"
 
 
 class NameTaken(CommonplaceError):

@@ -88,9 +88,6 @@ class Disks:
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
         """Turn passages of the caller's library into disk hits. The caller is authorized
         already."""
-        found = [
-            (score, passage) for score, passage in found if passage.entity_type not in NOT_DISKS
-        ]
         views, gone = await self._views(
             caller, [passage.item_id for _, passage in found if passage.visibility == PUBLISHED]
         )
@@ -186,9 +183,11 @@ class Disks:
         `summary`: the owner's words for others. None keeps the current ones, an empty text removes
         them.
         """
-        item = _finished(await self._own_item(caller, ItemRef.parse(disk_id)))
         return await self._publisher.publish(
-            caller, item, audience, None if summary is None else summary.strip()
+            caller,
+            _finished(await self._own_item(caller, ItemRef.parse(disk_id))),
+            audience,
+            None if summary is None else summary.strip(),
         )
 
     @verb(DELETE, "unpublish_disk", target="disk_id", needs=FULL_WRITE)
@@ -201,8 +200,9 @@ class Disks:
         """Return a published disk by its link, and whether it belongs to the caller's library."""
         if caller is not None:
             await self._access.admit(caller, Needs(READ, "read_disk"), public_id)
-        ref = ItemRef(public_id=public_id)
-        published = await self._store.disks.find(ref, caller.library_id if caller else None)
+        published = await self._store.disks.find(
+            ItemRef(public_id=public_id), caller.library_id if caller else None
+        )
         if published.audience is not Audience.ANYONE and caller is None:
             raise NotFound(NO_DISK)
         return await self._publisher.current(

@@ -12,6 +12,7 @@ from commonplace.core.people.authorization import (
     READ,
     WRITE,
     Access,
+    Allowance,
     digest,
     verb,
 )
@@ -30,6 +31,15 @@ class NewToken:
     folders: tuple[str, ...] | None = None  # ids or names; None: the whole library
     kb_only: bool = False
     expires_days: int | None = DEFAULT_EXPIRY_DAYS  # None: never
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    caller: Caller
+    email: str
+    library: str
+    token: Token | None  # None: a JWT, or a person at the command line
+    limits: dict[str, Allowance]  # by bucket
 
 
 @dataclass(eq=False)
@@ -78,8 +88,25 @@ class People:
     @verb(WRITE, target=lambda new: new.name, needs=FULL_WRITE)
     async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:
         """Create a token, and return it with its secret, which is only stored as a hash."""
-        folders = None if new.folders is None else await self._folder_ids(caller, new.folders)
-        return await self._mint(caller.library_id, caller.person_id, new, folders)
+        return await self._mint(
+            caller.library_id,
+            caller.person_id,
+            new,
+            None if new.folders is None else await self._folder_ids(caller, new.folders),
+        )
+
+    @verb(READ)
+    async def me(self, caller: Caller) -> Me:
+        """Tell a caller who they are, what they may do, and what is left of their limits."""
+        person = await self._store.accounts.person(caller.person_id)
+        tokens = await self._store.tokens.of_library(caller.library_id)
+        return Me(
+            caller,
+            person.email if person else "",
+            await self._store.members.library_name(caller.library_id),
+            next((token for token in tokens if token.id == caller.token_id), None),
+            await self._access.limits(caller),
+        )
 
     @verb(READ, "list_tokens", needs=FULL_WRITE)
     async def tokens(self, caller: Caller) -> list[Token]:

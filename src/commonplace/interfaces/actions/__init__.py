@@ -1,1 +1,1 @@
-"""Input and output shapes of every action, shared by MCP, REST, CLI and web."""
+"""Everything that can be done, declared once. Each module holds the actions of one noun."""

@@ -1,259 +1,426 @@
-"""Inputs and answers about disks."""
+"""Actions on disks: search, read, list, publish, save."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field
-from typing_extensions import TypedDict
+import orjson
 
-from commonplace.core.disks.disk_views import Disk as DiskView, DiskHit, DiskLine
-from commonplace.interfaces.actions.items import NOT_BLANK, Input, Moment, not_blank, whole_number
-from commonplace.model import NO_DISK, OpenDisk, OpenSection, OutlinedSection, Published
+from commonplace.errors import Invalid
+from commonplace.interfaces.actions.action import Action, Tool
+from commonplace.interfaces.actions.fields import (
+    WHOLE,
+    AudienceName,
+    DiskScopeName,
+    FromSection,
+    Id,
+    Input,
+    MaxChars,
+    ModeName,
+    Offset,
+    Query,
+    Reference,
+    about,
+    chars,
+    number,
+)
+from commonplace.interfaces.actions.items import ORIGIN, Search, as_json
+from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, said
+from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, Json, Mode, OpenDisk
 
-Visibility = Literal["private", "published"]
-ScopeName = Literal["all", "owned", "saved", "private", "published"]
-Category = Annotated[str | None, Field(max_length=200, description="Exact category name")]
-Tag = Annotated[str | None, Field(max_length=200, description="Exact tag name")]
-Limit = Annotated[
-    int, Field(ge=1, le=100, description="How many disks"), BeforeValidator(whole_number)
-]
-DiskScope = Annotated[
-    ScopeName,
-    Field(
-        description=(
-            "all: owned and saved; owned: of this library; saved: others' that were saved and are "
-            "still published; private, "
-            "published: owned ones that are"
-        )
-    ),
-]
+if TYPE_CHECKING:
+    from commonplace.core.services import Services
+
+# -- inputs
+
+DiskId = Annotated[Id, about("Disk UUID, public_id or entity id")]
 
 
 class SearchKnowledge(Input):
-    query: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=10_000,
-            json_schema_extra=NOT_BLANK,
-            description=(
-                "What to search for, in natural language; only the first 1,000 characters count"
-            ),
-        ),
-        BeforeValidator(not_blank),
-    ]
-    limit: Annotated[
-        int, Field(ge=1, le=25, description="How many sections"), BeforeValidator(whole_number)
-    ] = 5
+    query: Query
+    limit: Annotated[int, number(1, 25, "How many sections"), WHOLE] = 5
 
 
 class ListDisks(Input):
-    scope: DiskScope = "all"
-    category: Category = None
-    tag: Tag = None
-    limit: Limit = 20
+    scope: Annotated[
+        DiskScopeName,
+        about(
+            "all: owned and saved; owned; saved: others', still published; private, published: "
+            "owned ones that are"
+        ),
+    ] = "all"  # type: ignore[assignment]
+    category: Annotated[str | None, chars(0, 200, "Exact category name")] = None
+    tag: Annotated[str | None, chars(0, 200, "Exact tag name")] = None
+    limit: Annotated[int, number(1, 100, "How many disks"), WHOLE] = 20
+
+    @property
+    def where(self) -> DiskFilter:
+        return DiskFilter(self.category, self.tag)
 
 
-class GetDisk(Input):
-    disk_id: Annotated[
-        str, Field(min_length=1, max_length=200, description="Disk UUID, public_id or entity id")
-    ]
+class FindDisks(ListDisks):
+    search: Annotated[str | None, chars(0, 500, "Part of the title or the tags")] = None
+    offset: Offset = 0
+
+    @property
+    def where(self) -> DiskFilter:
+        return DiskFilter(self.category, self.tag, self.search)
 
 
-def moment(at: datetime) -> str:
+class OneDisk(Input):
+    disk_id: DiskId
+
+
+class ReadDisk(OneDisk):
+    from_section: Annotated[FromSection, about("Section to begin with, from 1")] = 1
+    max_chars: MaxChars | None = None
+
+
+class DiskBatch(Input):
+    ids: Annotated[list[Reference], about("At most 10", min_length=1, max_length=10)]
+
+    @property
+    def disk_ids(self) -> list[str]:
+        return self.ids
+
+
+class Publish(OneDisk):
+    access: Annotated[
+        AudienceName, about("`anyone` with its address, or `members`: people with an account")
+    ] = Audience.ANYONE
+    summary: Annotated[
+        str | None,
+        chars(
+            0,
+            2_000,
+            "Your own words for redacted views. It may quote at most 60 words of the text and a "
+            "tenth of it. Left out: as it was; empty: a derived outline",
+        ),
+    ] = None
+
+    @property
+    def audience(self) -> Audience:
+        return Audience(self.access)
+
+
+# -- answers
+
+
+def _moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-class DiskSection(TypedDict):
-    index: Annotated[int, Field(description="From 1")]
-    word_count: int
-    key_points: list[str]
-    text: NotRequired[Annotated[str, Field(description="Only if the disk is not redacted")]]
+def _at(name: str) -> Field:
+    def get(value: Any, call: Call) -> str | None:
+        at = getattr(value, name)
+        return None if at is None else _moment(at)
+
+    return Field(datetime | None if name != "created_at" else datetime, get)
 
 
-class RelatedDisk(TypedDict):
-    public_id: str
-    title: str
-    similarity: float
+def _similarity(value: Any, call: Call) -> float:
+    return round(min(max(value.similarity, 0.0), 1.0), 4)
 
 
-class Disk(TypedDict):
-    public_id: str
-    title: str
-    summary: str
-    category: str
-    word_count: int
-    visibility: Visibility
-    relationship: Annotated[str, Field(json_schema_extra={"enum": ["owned", "saved", "public"]})]
-    source_url: str | None
-    ai_generated: Annotated[bool, Field(description="Whether a model wrote summary and key points")]
-    redacted: Annotated[bool, Field(description="Whether the source text is left out")]
-    tags: list[str]
-    sections: list[DiskSection]
-    related_disks: list[RelatedDisk]
-    text: NotRequired[Annotated[str, Field(description="Only if the disk is not redacted")]]
-    created_at: Moment
+def _visibility(value: Any, call: Call) -> str:
+    return "published" if value.visibility == "published" else "private"
 
 
-def disk(value: DiskView) -> Disk:
-    view = value.view
-    shown: Disk = {
-        "public_id": value.public_id,
-        "title": view.title,
-        "summary": view.summary,
-        "category": view.category,
-        "word_count": view.word_count,
-        "visibility": _visibility(value.visibility),
-        "relationship": value.relationship,
-        "source_url": view.source_url,
-        "ai_generated": view.ai_generated,
-        "redacted": not isinstance(view, OpenDisk),
-        "tags": list(view.tags),
-        "sections": [_section(section) for section in view.sections],
-        "related_disks": [
-            {"public_id": one.public_id, "title": one.title, "similarity": _clamp(one.similarity)}
-            for one in value.related
-        ],
-        "created_at": moment(value.created_at),
-    }
-    if isinstance(view, OpenDisk):
-        shown["text"] = view.text
-    return shown
-
-
-def _section(value: OpenSection | OutlinedSection) -> DiskSection:
-    shown: DiskSection = {
-        "index": value.index,
-        "word_count": value.word_count,
-        "key_points": list(value.key_points),
-    }
-    if isinstance(value, OpenSection):
-        shown["text"] = value.text
-    return shown
-
-
-class DiskSummary(TypedDict):
-    public_id: str
-    title: str
-    summary: str
-    category: str
-    visibility: Visibility
-    relationship: Annotated[str, Field(json_schema_extra={"enum": ["owned", "saved"]})]
-    owner_user_id: str
-    owner_display_name: str
-    word_count: int
-    tags: list[str]
-    saved_at: Moment | None
-    created_at: Moment
-
-
-class DiskList(TypedDict):
-    scope: ScopeName
-    total: int
-    disks: list[DiskSummary]
-
-
-def disk_summary(value: DiskLine) -> DiskSummary:
-    return {
-        "public_id": value.public_id,
-        "title": value.title,
-        "summary": value.summary,
-        "category": value.category,
-        "visibility": _visibility(value.visibility),
-        "relationship": value.relationship,
-        "owner_user_id": value.owner_id,
-        "owner_display_name": value.owner_name,
-        "word_count": value.word_count,
-        "tags": list(value.tags),
-        "saved_at": moment(value.saved_at) if value.saved_at else None,
-        "created_at": moment(value.created_at),
-    }
-
-
-def disk_list(scope: ScopeName, lines: Iterable[DiskLine], total: int) -> DiskList:
-    return {"scope": scope, "total": total, "disks": [disk_summary(value) for value in lines]}
-
-
-class SectionHit(TypedDict):
-    disk_public_id: str
-    disk_title: str
-    section_index: Annotated[int, Field(description="From 1, as in get_disk")]
-    similarity: float
-    key_points: list[str]
-    redacted: bool
-    section_text: NotRequired[
-        Annotated[str, Field(description="The section, if the disk is not redacted")]
-    ]
-    snippet: NotRequired[
-        Annotated[str, Field(description="What the section is about, if the disk is redacted")]
-    ]
-
-
-def section_hits(values: Iterable[DiskHit]) -> list[SectionHit]:
-    return [section_hit(value) for value in values]
-
-
-def section_hit(value: DiskHit) -> SectionHit:
-    shown: SectionHit = {
-        "disk_public_id": value.public_id,
-        "disk_title": value.title,
-        "section_index": value.section_index,
-        "similarity": _clamp(value.similarity),
-        "key_points": list(value.key_points),
-        "redacted": value.redacted,
-    }
-    if value.redacted:
-        shown["snippet"] = value.text
-    else:
-        shown["section_text"] = value.text
-    return shown
-
-
-class Publication(TypedDict):
-    public_id: str
-    visibility: Visibility
-    access: Annotated[
+SIMILARITY, VISIBILITY = Field(float, _similarity), Field(str, _visibility)
+OPEN_TEXT = "Only if the disk is not redacted"
+DISK_SECTION = Shape(
+    "DiskSection",
+    None,
+    index=said(int, "index", "From 1"),
+    word_count=said(int, "word_count"),
+    key_points=said(tuple[str, ...], "key_points"),
+    text=Field(str, lambda section, call: getattr(section, "text", None), OPEN_TEXT, True),
+)
+RELATED_DISK = Shape(
+    "RelatedDisk",
+    "commonplace.core.disks.disk_views.Related",
+    "public_id title",
+    similarity=SIMILARITY,
+)
+DISK = Shape(
+    "Disk",
+    None,
+    public_id=said(str, "disk.public_id"),
+    title=said(str, "disk.view.title"),
+    summary=said(str, "disk.view.summary"),
+    category=said(str, "disk.view.category"),
+    word_count=said(int, "disk.view.word_count"),
+    visibility=Field(str, lambda part, call: _visibility(part.disk, call)),
+    relationship=said(str, "disk.relationship", "owned, saved or public"),
+    source_url=said(str | None, "disk.view.source_url"),
+    ai_generated=said(
+        bool, "disk.view.ai_generated", "Whether a model wrote summary and key points"
+    ),
+    redacted=Field(bool, lambda part, call: not isinstance(part.disk.view, OpenDisk)),
+    tags=said(list[str], "disk.view.tags"),
+    sections=many(DISK_SECTION, "sections"),
+    next_section=said(int | None, "next_section", "Where to read on; null at the end"),
+    related_disks=many(RELATED_DISK, "disk.related"),
+    text=Field(str, lambda part, call: part.text, OPEN_TEXT, True),
+    created_at=Field(datetime, lambda part, call: _moment(part.disk.created_at)),
+)
+DISK_LINE = Shape(
+    "DiskSummary",
+    "commonplace.core.disks.disk_views.DiskLine",
+    "public_id title summary category",
+    visibility=VISIBILITY,
+    relationship="relationship",
+    owner_user_id="owner_id",
+    owner_display_name="owner_name",
+    word_count="word_count",
+    tags="tags",
+    saved_at=_at("saved_at"),
+    created_at=_at("created_at"),
+)
+DISKS = Shape(  # of the lines, and their total
+    "DiskList",
+    None,
+    scope=Field(str, lambda found, call: call.args.scope),
+    total=said(int, 1),
+    disks=many(DISK_LINE, 0),
+)
+SECTION_HIT = Shape(
+    "DiskHit",
+    "commonplace.core.disks.disk_views.DiskHit",
+    disk_public_id="public_id",
+    disk_title="title",
+    section_index=said(int, "section_index", "From 1, as in get_disk"),
+    similarity=SIMILARITY,
+    key_points="key_points",
+    redacted="redacted",
+    section_text=Field(
+        str,
+        lambda hit, call: None if hit.redacted else hit.text,
+        "The section, if the disk is not redacted",
+        True,
+    ),
+    snippet=Field(
+        str,
+        lambda hit, call: hit.text if hit.redacted else None,
+        "What the section is about, if the disk is redacted",
+        True,
+    ),
+)
+SECTION_HITS = Shape(  # of the hits, and why they may be incomplete
+    "DiskHits", None, results=many(SECTION_HIT, 0), degraded=said(str | None, 1)
+)
+PASSAGE = Shape(
+    "SearchResult",
+    "commonplace.core.disks.disk_views.DiskHit",
+    "item_id url created_at published_at",
+    base=SECTION_HIT,
+    score=SIMILARITY,
+    origin=said(str, "origin", ORIGIN),
+    added_by=Field(str, lambda hit, call: hit.added_by, "Name of the token", True),
+)
+PASSAGES = Shape(  # of the result, and its hits
+    "SearchResults",
+    None,
+    query=Field(str, lambda found, call: found[0].query),
+    mode=Field(ModeName, lambda found, call: found[0].mode),
+    results=many(PASSAGE, 1),
+    degraded=Field(str | None, lambda found, call: found[0].degraded),
+)
+PUBLICATION = Shape(
+    "Publication",
+    None,
+    public_id=said(str, "public_id"),
+    visibility=Field(str, lambda disk, call: "published" if _published(disk) else "private"),
+    access=Field(
         str | None,
-        Field(
-            json_schema_extra={"enum": ["anyone", "members", None]},
-            description="Who can read it: anyone with the link, or people with an account",
+        lambda disk, call: disk.audience if _published(disk) else None,
+        "Who can read it: anyone with the link, or people with an account",
+    ),
+    published_at=Field(
+        str | None, lambda disk, call: _moment(disk.published_at) if _published(disk) else None
+    ),
+    path=Field(
+        str | None,
+        lambda disk, call: f"/d/{disk.public_id}" if _published(disk) else None,
+        "Path of its page on this server",
+    ),
+)
+
+
+def _published(disk: Any) -> bool:
+    return hasattr(disk, "audience")
+
+
+SAVED = Shape(
+    "SavedDisk",
+    None,
+    public_id=said(str, "public_id"),
+    title=said(str, "view.title"),
+    saved_at=_at("saved_at"),
+)
+BATCH = Shape(
+    "DiskBatch",
+    None,
+    disks=Field(
+        [DISK],
+        lambda found, call: [DISK(whole(disk), call) for disk in found[0]],
+    ),
+    not_found=said(list[str], 1),
+)
+
+# -- texts and what is done
+
+
+def _hits_text(found: Json, value: Any) -> str:
+    return orjson.dumps(found["results"]).decode()
+
+
+NOT_FOUND: Json = {"error": "not_found", "message": NO_DISK}
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfDisk:
+    """A disk, and the part of it that was asked for."""
+
+    disk: Any
+    sections: Sequence[Any]
+    text: str | None
+    next_section: int | None
+
+
+async def _read(services: "Services", caller: Caller, args: ReadDisk) -> PartOfDisk:
+    """Read a disk. Without text in it, as in redacted views, only sections are left out."""
+    from commonplace.core.items.item_parts import read_part
+
+    disk = await services.disks.get(caller, args.disk_id)
+    start = args.from_section - 1
+    if isinstance(disk.view, OpenDisk):
+        part = read_part(disk.view.text, disk.view.sections, start, args.max_chars)
+        following = None if part.next_section is None else part.next_section + 1
+        sections = [disk.view.sections[place.index] for place in part.places]
+        return PartOfDisk(disk, sections, part.text, following)
+    if start and start >= len(disk.view.sections):
+        raise Invalid(f"`from_section` is out of range: it has {len(disk.view.sections)} sections.")
+    return PartOfDisk(disk, disk.view.sections[start:], None, None)
+
+
+def whole(disk: Any) -> PartOfDisk:
+    return PartOfDisk(disk, disk.view.sections, getattr(disk.view, "text", None), None)
+
+
+async def _whole(services: "Services", caller: Caller, disk: Any) -> PartOfDisk:
+    return whole(disk)
+
+
+async def _search(services: "Services", caller: Caller, args: Search) -> Any:
+    found = await services.search.search(caller, args.query, limit=args.limit, mode=Mode(args.mode))
+    seen = [(hit.score, hit.passage) for hit in found.hits]
+    return found, await services.disks.hits(caller, seen)
+
+
+ACTIONS = (
+    Action(
+        "search_items",
+        "Search by meaning, by keywords, or both",
+        Search,
+        "search.search",
+        PASSAGES,
+        "POST /api/v1/search",
+        run=_search,
+        example={"query": "How do I scope a token to multiple folders?", "limit": 5},
+    ),
+    Action(
+        "search_knowledge",
+        "Search disks",
+        SearchKnowledge,
+        "search.search",
+        SECTION_HITS,
+        tool=Tool(
+            "Search the user's own disks by meaning. Use section_text ?? snippet: redacted hits "
+            "carry snippet instead.",
+            _hits_text,
         ),
-    ]
-    published_at: Moment | None
-    path: Annotated[str | None, Field(description="Path of its page on this server")]
-
-
-def publication(value: Published) -> Publication:
-    return {
-        "public_id": value.public_id,
-        "visibility": "published",
-        "access": value.audience.value,
-        "published_at": moment(value.published_at),
-        "path": f"/d/{value.public_id}",
-    }
-
-
-class SavedDisk(TypedDict):
-    public_id: str
-    title: str
-    saved_at: Moment | None
-
-
-def saved_disk(value: Published) -> SavedDisk:
-    return {
-        "public_id": value.public_id,
-        "title": value.view.title,
-        "saved_at": moment(value.saved_at) if value.saved_at else None,
-    }
-
-
-NOT_FOUND: dict[str, Any] = {"error": "not_found", "message": NO_DISK}
-
-
-def _visibility(value: str) -> Visibility:
-    return "published" if value == "published" else "private"
-
-
-def _clamp(similarity: float) -> float:
-    return round(min(max(similarity, 0.0), 1.0), 4)
+        run=lambda services, caller, args: services.disks.search(caller, args.query, args.limit),
+    ),
+    Action(
+        "list_disks",
+        "List owned and saved disks, newest first",
+        FindDisks,
+        "disks.page",
+        DISKS,
+        "GET /api/v1/disks",
+        cli="disk list",
+        tool=Tool("List the user's own and saved disks, newest first.", as_json, input=ListDisks),
+    ),
+    Action(
+        "get_disks",
+        "Read several owned disks",
+        DiskBatch,
+        "disks.batch",
+        BATCH,
+        "POST /api/v1/disks/batch",
+    ),
+    Action(
+        "get_disk",
+        "Read a disk",
+        ReadDisk,
+        "disks.get",
+        DISK,
+        "GET /api/v1/disks/{disk_id}",
+        tool=Tool(
+            "Read one disk by UUID or public_id. Published and saved disks are redacted: no "
+            "source text. Check `redacted`. Long disks: set max_chars, and continue with "
+            "from_section=next_section.",
+            as_json,
+            missing=NOT_FOUND,
+        ),
+        description="Your private disks include their text. Published disks and those of others "
+        "are redacted.",
+        run=_read,
+    ),
+    Action(
+        "preview_disk",
+        "Preview a disk as others will see it",
+        OneDisk,
+        "disks.preview",
+        DISK,
+        "GET /api/v1/disks/{disk_id}/preview",
+        expand=_whole,
+    ),
+    Action(
+        "publish_disk",
+        "Publish a disk",
+        Publish,
+        "disks.publish",
+        PUBLICATION,
+        "POST /api/v1/disks/{disk_id}/publish",
+        description="Others find it by its id, read the redacted view and can save it. Publish "
+        "again to change the access or the summary.",
+    ),
+    Action(
+        "unpublish_disk",
+        "Unpublish a disk",
+        OneDisk,
+        "disks.unpublish",
+        PUBLICATION,
+        "DELETE /api/v1/disks/{disk_id}/publish",
+        description="Takes effect immediately for everyone. People who saved it get it back if "
+        "you publish it again.",
+    ),
+    Action(
+        "save_disk",
+        "Save another person's disk",
+        OneDisk,
+        "disks.save",
+        SAVED,
+        "POST /api/v1/disks/{disk_id}/save",
+    ),
+    Action(
+        "unsave_disk",
+        "Remove a saved disk",
+        OneDisk,
+        "disks.unsave",
+        route="DELETE /api/v1/disks/{disk_id}/save",
+    ),
+)

@@ -1,464 +1,657 @@
-"""Inputs and answers about entities."""
+"""Actions on entities: add, search, read, list, change, delete, and correct memories."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
-from typing_extensions import TypedDict
+from pydantic import ConfigDict, model_validator
 
-from commonplace import model
-from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import THRESHOLD, SimilarItem
-from commonplace.core.entities.entities import AddedEntity, Entity as CoreEntity
-from commonplace.core.entities.search import EntityQuery
-from commonplace.core.entities.validation import NewEntity, since as parse_since
+from commonplace.core.entities.validation import LONGEST_URL, NewEntity, since as parse_since
 from commonplace.core.people.client_setup import address as server_address
-from commonplace.interfaces.actions.items import (
-    NOT_BLANK,
+from commonplace.interfaces.actions.action import Action, Done, Tool
+from commonplace.interfaces.actions.fields import (
+    NUMBER,
+    WHOLE,
+    AnyTypeNames,
+    Assignees,
+    Category,
+    Cli,
+    DependsOn,
+    DueDate,
+    EntityContent,
+    EntityTitle,
+    EntityTypeName,
+    ExpectedRevision,
+    FromSection,
     Input,
-    Moment,
-    moment,
-    not_blank,
-    whole_number,
+    ItemId,
+    Languages,
+    LongText,
+    MaxChars,
+    Metadata,
+    Priority,
+    Project,
+    ProjectOfNew,
+    Query,
+    Reason,
+    Reference,
+    RelatedTo,
+    Since,
+    Statuses,
+    Tags,
+    Technologies,
+    Word,
+    Words,
+    about,
+    chars,
+    frozen,
+    number,
+    patch_of,
 )
+from commonplace.interfaces.actions.items import (
+    FETCH_CHARS,
+    SECTION,
+    Paged,
+    as_json,
+    on_one_line,
+    shorten,
+)
+from commonplace.interfaces.actions.shapes import (
+    Call,
+    Field,
+    Listing,
+    Shape,
+    many,
+    plain,
+    said,
+)
+from commonplace.model import Caller, Hit, Item, ItemFilter, Json
 from commonplace.settings import Settings
 
-EntityTypeName = Literal[
-    "episode",
-    "pattern",
-    "procedure",
-    "decision",
-    "plan",
-    "idea",
-    "claim",
-    "artifact",
-    "session",
-    "domain",
-    "task",
-    "epic",
-    "project",
-]
-AnyTypeName = Literal["document", EntityTypeName]
-PriorityName = Literal["critical", "high", "medium", "low", "someday"]
-Reference = Annotated[str, Field(min_length=1, max_length=200)]
-Short = Annotated[
-    str,
-    Field(min_length=1, max_length=rules.LONGEST_WORD, json_schema_extra=NOT_BLANK),
-    BeforeValidator(not_blank),
-]
-ShortList = Annotated[list[Short], Field(max_length=rules.LONGEST_LIST)]
-Statuses = Annotated[str, Field(max_length=200)]
-References = Annotated[list[Reference], Field(max_length=rules.LONGEST_LIST)]
+if TYPE_CHECKING:
+    from commonplace.core.entities.search import EntityQuery
+    from commonplace.core.items.item_parts import ItemPart
+    from commonplace.core.services import Services
+
 _INTERNAL = ("front_matter", "tags_derived")
+THRESHOLD = 0.85  # the similarity from which a conflict is reported
 
 
-def refuse_document(value: object) -> object:
-    if value == "document":
-        raise ValueError(
-            "cannot be document: add_to_knowledge and uploads keep documents; here it is one of "
-            f"{', '.join(rules.TYPES)}"
-        )
-    return value
-
-
-def empty_if_null(value: object) -> object:
-    """Turn null into an empty text, so that both are refused in the same words."""
-    return "" if value is None else value
-
-
-Essential = Annotated[str, BeforeValidator(empty_if_null)]
-ProjectId = Annotated[
-    str, Field(max_length=200, json_schema_extra={"minLength": 1})
-]  # tasks without one have their own words
-DueDate = Annotated[str, Field(max_length=40, description="ISO date, such as 2026-03-31")]
-Since = Annotated[
-    str, Field(max_length=40, description="ISO date or time, or an age such as 12h, 7d, 2w")
-]
-
-
-def required_not_blank(*names: str) -> Callable[[dict[str, Any]], None]:
+def required(*names: str) -> Any:
     """Declare fields as required in the schema, though they have defaults.
 
     With the defaults, a missing field is answered as an empty one, in the words of the contract.
     """
 
-    def update_schema(schema: dict[str, Any]) -> None:
-        schema["required"] = list(names)
+    def update_schema(schema: Json) -> None:
+        schema["required"] = [*names, *schema.get("required", ())]
         for name in names:
             del schema["properties"][name]["default"]
-            schema["properties"][name] |= {"minLength": 1, **NOT_BLANK}
+            schema["properties"][name] |= {"minLength": 1, "pattern": r"\S"}
 
     return update_schema
 
 
-class AddInput(Input):
-    model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
+# -- inputs
 
-    title: Annotated[
-        Essential,
-        Field(
-            json_schema_extra={"maxLength": rules.LONGEST_TITLE},
-            description="Short title, up to 200 characters",
-        ),
-    ] = ""
-    content: Annotated[
-        Essential,
-        Field(
-            json_schema_extra={"maxLength": rules.LONGEST_CONTENT},
-            description="The whole text, up to 50,000 characters",
-        ),
-    ] = ""
-    entity_type: Annotated[
-        EntityTypeName,
-        BeforeValidator(refuse_document),
-        Field(
-            description=(
-                "episode: something learnt; pattern: a practice that works; procedure: a runbook; "
-                "decision: with its reasons; plan; "
-                "idea; claim: one fact; artifact: a work product; session: a checkpoint; domain; "
-                "task and epic: work in a project; "
-                "project"
-            )
-        ),
-    ] = "episode"
-    category: Annotated[
-        str, Field(max_length=rules.LONGEST_WORD, description="Domain category, such as debugging")
-    ] = ""
-    languages: Annotated[
-        ShortList, Field(default_factory=list, description="Programming languages")
-    ]
-    tags: Annotated[
-        ShortList,
-        Field(default_factory=list, description="Tags; tasks also get tags from their words"),
-    ]
-    related_to: Annotated[
-        References,
-        Field(
-            default_factory=list,
-            description=(
-                "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and "
-                "supports:<id> say how"
-            ),
-        ),
-    ]
-    metadata: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="Additional structured data")
-    ]
-    project: Annotated[
-        ProjectId | None, Field(description="Id of a project; required for tasks and epics")
-    ] = None
-    priority: Annotated[
-        PriorityName | None, Field(description="Priority of tasks and epics; medium by default")
-    ] = None
-    assignees: Annotated[
-        ShortList, Field(default_factory=list, description="Names of the assignees")
-    ]
-    due_date: Annotated[DueDate | None, Field(description="ISO date, such as 2026-03-31")] = None
-    technologies: Annotated[
-        ShortList, Field(default_factory=list, description="Technologies involved")
-    ]
-    depends_on: Annotated[
-        References, Field(default_factory=list, description="Ids of tasks that must be done first")
-    ]
+
+class KnowledgeFields(Input):
+    """The fields of a memory that its author chooses."""
+
+    title: EntityTitle = ""
+    content: EntityContent = ""
+    category: Category = ""
+    languages: Languages = []
+    tags: Tags = []
+    technologies: Technologies = []
+    metadata: Metadata = {}
+
+
+class EntityFields(KnowledgeFields):
+    assignees: Assignees = []
+    priority: Annotated[Priority | None, about("Of tasks and epics; medium by default")] = None
+    due_date: DueDate | None = None
+
+
+class Add(EntityFields):
+    model_config = ConfigDict(json_schema_extra=required("title", "content"))
+
+    entity_type: EntityTypeName = "episode"
+    related_to: RelatedTo = []
+    project: ProjectOfNew | None = None
+    depends_on: DependsOn = []
     repository_url: Annotated[
-        str | None, Field(max_length=rules.LONGEST_URL, description="Of a project")
+        str | None, chars(0, LONGEST_URL, "Of a project"), Cli("--repository")
     ] = None
-    check_conflicts: Annotated[
-        bool, Field(description="Whether to look for duplicates and contradictions")
-    ] = True
-    skip_conflicts: Annotated[bool, Field(description="Skip that check, to be faster")] = False
+    check_conflicts: Annotated[bool, about("Look for duplicates and contradictions")] = True
+    skip_conflicts: Annotated[bool, about("Skip that check, to be faster"), Cli(hidden=True)] = (
+        False
+    )
     conflict_threshold: Annotated[
         float,
-        Field(ge=0, le=1, description="Similarity from which a conflict is reported"),
-        BeforeValidator(lambda value: float(value) if type(value) is int else value),
+        number(0, 1, "Similarity from which a conflict is reported"),
+        NUMBER,
+        Cli(hidden=True),
     ] = THRESHOLD
 
-    def to_new_entity(self, **more: Any) -> NewEntity:
-        return NewEntity(
-            title=self.title,
-            content=self.content,
-            entity_type=self.entity_type,
-            category=self.category,
-            languages=tuple(self.languages),
-            tags=tuple(self.tags),
-            related_to=tuple(self.related_to),
-            metadata=self.metadata,
-            project=self.project,
-            priority=self.priority,
-            assignees=tuple(self.assignees),
-            due_date=self.due_date,
-            technologies=tuple(self.technologies),
-            depends_on=tuple(self.depends_on),
-            repository_url=self.repository_url,
-            **more,
-        )
+    @property
+    def new(self) -> NewEntity:
+        named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
+        return NewEntity(**{name: frozen(getattr(self, name)) for name in named})
+
+    @model_validator(mode="after")
+    def _skip(self) -> "Add":
+        return self.model_copy(update={"check_conflicts": False}) if self.skip_conflicts else self
 
     @property
-    def checks(self) -> dict[str, Any]:
-        return {
-            "check_conflicts": self.check_conflicts and not self.skip_conflicts,
-            "threshold": self.conflict_threshold,
-        }
+    def threshold(self) -> float:
+        return self.conflict_threshold
 
 
-class Conflict(TypedDict):
-    id: str
-    name: str
-    score: float
-    kind: Annotated[
-        str,
-        Field(
-            json_schema_extra={"enum": ["duplicate", "near_duplicate", "contradiction"]},
-            description="Kind of conflict",
-        ),
-    ]
-    reason: str
+class AddInEpic(Add):
+    epic: Annotated[Reference | None, about("Of a task: id of the epic it is part of")] = None
 
 
-def conflict(value: SimilarItem) -> Conflict:
-    return {
-        "id": value.entity_id,
-        "name": value.name,
-        "score": value.score,
-        "kind": value.kind,
-        "reason": value.reason,
-    }
+class AddBody(AddInEpic):
+    sync: Annotated[bool, about("Wait until it is linked and found by meaning, too")] = False
 
 
-class AddEntityResult(TypedDict):
-    success: bool
-    id: str
-    message: str
-    timestamp: Moment
-    conflicts: Annotated[
-        list[Conflict],
-        Field(description="Similar entities; nothing was merged or discarded"),
-    ]
+class SearchEntities(Input):
+    query: Query
+    types: AnyTypeNames | None = None
+    language: Annotated[Word | None, about("Programming language")] = None
+    category: Annotated[Word | None, about("Exact category")] = None
+    status: Statuses | None = None
+    project: Project | None = None
+    assignee: Annotated[Word | None, about("Name of the assignee")] = None
+    since: Since | None = None
+    limit: Annotated[int, number(1, 50, "How many entities to return"), WHOLE] = 10
+    include_content: Annotated[bool, about("Return the best passage"), Cli(hidden=True)] = True
+    content_max_chars: Annotated[
+        int, number(1, 20_000, "Maximum length of the passage"), WHOLE, Cli(hidden=True)
+    ] = 500
+
+    @property
+    def filters(self) -> Json:
+        named = ("types", "language", "category", "status", "project", "assignee", "since")
+        return {name: value for name in named if (value := getattr(self, name)) is not None}
+
+    @property
+    def question(self) -> "EntityQuery":
+        from commonplace.core.entities.search import EntityQuery
+
+        where = ItemFilter(
+            entity_types=tuple(self.types or ()),
+            language=self.language,
+            category=self.category,
+            statuses=() if self.status is None else (self.status,),
+            assignee=self.assignee,
+            since=parse_since(self.since) if self.since is not None else None,
+        )
+        return EntityQuery(self.query, self.project, where)
 
 
-def add_entity_result(value: AddedEntity) -> AddEntityResult:
-    return {
-        "success": True,
-        "id": value.item.entity_id,
-        "message": value.message,
-        "timestamp": moment(value.item.created_at),
-        "conflicts": [conflict(found) for found in value.conflicts],
-    }
+class Fetch(Input):
+    id: Annotated[ItemId, about("Id of an entity or item, as other tools return it")]
+    from_section: FromSection = 0
+    max_chars: MaxChars | None = None
 
 
-class Entity(TypedDict):
-    id: str
-    item_id: str
-    public_id: str
-    entity_type: str
-    title: str
-    name: str
-    category: str
-    languages: list[str]
-    tags: list[str]
-    technologies: list[str]
-    assignees: list[str]
-    status: str
-    priority: str | None
-    due_date: str | None
-    project: Annotated[str | None, Field(description="Id of the project it belongs to")]
-    epic: Annotated[str | None, Field(description="Id of the epic it is part of")]
-    depends_on: list[str]
-    metadata: dict[str, Any]
-    summary: str
-    url: str
-    revision: int
-    created_at: Moment
-    updated_at: Moment
+class OneEntity(Input):
+    entity_id: ItemId
 
 
-def entity(value: CoreEntity, settings: Settings) -> Entity:
-    item = value.item
-    return {
-        "id": item.entity_id,
-        "item_id": item.id,
-        "public_id": item.public_id,
-        "entity_type": item.entity_type,
-        "title": item.title,
-        "name": item.title,
-        "category": item.category,
-        "languages": list(item.languages),
-        "tags": list(item.tags),
-        "technologies": list(item.technologies),
-        "assignees": list(item.assignees),
-        "status": item.status,
-        "priority": item.priority or None,
-        "due_date": item.due_date,
-        "project": value.project.entity_id if value.project else None,
-        "epic": value.epic.entity_id if value.epic else None,
-        "depends_on": [other.entity_id for other in value.depends_on],
-        "metadata": public_metadata(item.metadata),
-        "summary": item.summary,
-        "url": address(item.url, item.public_id, settings),
-        "revision": item.revision,
-        "created_at": moment(item.created_at),
-        "updated_at": moment(item.updated_at),
-    }
+class OneEntityAt(OneEntity):
+    expected_revision: ExpectedRevision = None
 
 
-class EntityInFull(Entity):
-    content: str
+class ListEntities(Paged):
+    entity_type: AnyTypeNames = []
+    project: Project | None = None
+    status: Annotated[Words, about("Only with this status; may be given several times")] = []
+    language: Word | None = None
+    category: Word | None = None
+    assignee: Word | None = None
+    tag: Word | None = None
+    since: Since | None = None
+    q: Annotated[str | None, chars(0, 500, "Words in the title, tags or address")] = None
+
+    @property
+    def where(self) -> ItemFilter:
+        return ItemFilter(
+            entity_types=tuple(self.entity_type),
+            statuses=tuple(self.status),
+            language=self.language,
+            category=self.category,
+            assignee=self.assignee,
+            tag=self.tag,
+            text=self.q,
+            since=parse_since(self.since) if self.since is not None else None,
+        )
 
 
-def entity_in_full(value: CoreEntity, settings: Settings) -> EntityInFull:
-    return {**entity(value, settings), "content": value.text or ""}
+_Changes = patch_of(
+    "EntityChanges",
+    EntityFields,
+    "title content category languages tags technologies assignees priority due_date metadata",
+    entity_id=(ItemId, ...),
+    expected_revision=(ExpectedRevision, None),
+)
 
 
-def public_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in metadata.items() if name not in _INTERNAL}
+class ChangeEntity(_Changes):  # type: ignore[misc, valid-type]
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_status(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "status" in value:
+            raise ValueError(
+                "`status` is moved along by /api/tasks and the MCP tool manage, which know what "
+                "may follow what"
+            )
+        return value
 
 
-def remaining_metadata(metadata: dict[str, Any], said: Iterable[str]) -> dict[str, Any]:
-    """Return the metadata that the answer does not state itself.
-
-    Anybody can write metadata, so it never states an item's status or who added it.
-    """
-    return {
-        name: value
-        for name, value in public_metadata(metadata).items()
-        if name not in {*said, "origin", "added_by"}
-    }
+class Supersede(OneEntityAt):
+    by: Annotated[Reference | None, about("Id of the replacement")] = None
+    content: Annotated[
+        LongText | None, about("Text of a new memory that replaces it"), Cli(stdin=True)
+    ] = None
+    title: Annotated[str | None, chars(0, 200, "With content: its title")] = None
+    reason: Annotated[Reason | None, about("Why")] = None
 
 
-def address(url: str | None, public_id: str, settings: Settings) -> str:
+class Mark(OneEntityAt):
+    reason: Annotated[Reason | None, about("Why")] = None
+
+
+# -- answers
+
+
+def item_url(url: str | None, public_id: str, settings: Settings) -> str:
     """Where a person can look at it: its source, else the item in the web app."""
     return url or f"{server_address(settings)}/items/{public_id}"
 
 
-class SearchInput(Input):
-    query: Annotated[
+def public_metadata(metadata: Json, said: Any = ()) -> Json:
+    """Return the metadata that the answer does not state itself.
+
+    Anybody can write metadata, so it never states an item's status or who added it.
+    """
+    hidden = {*_INTERNAL, *said}
+    return {name: value for name, value in metadata.items() if name not in hidden}
+
+
+def _entity_id(path: str) -> Field:
+    def get(entity: Any, call: Call) -> str | None:
+        other = getattr(entity, path)
+        return other.entity_id if other else None
+
+    return Field(str | None, get)
+
+
+CONFLICT = Shape(
+    "Conflict",
+    "commonplace.core.entities.duplicates.SimilarItem",
+    "name score kind reason",
+    id="entity_id",
+)
+ADDED_ENTITY = Shape(
+    "AddedEntity",
+    "commonplace.core.entities.entities.AddedEntity",
+    success=Field(bool, lambda added, call: True),
+    id="item.entity_id",
+    message="message",
+    timestamp="item.created_at",
+    conflicts=many(CONFLICT, "conflicts", "Similar entities; nothing was merged or discarded"),
+)
+ENTITY = Shape(
+    "Entity",
+    "commonplace.core.entities.entities.Entity",
+    id="item.entity_id",
+    item_id="item.id",
+    **{
+        name: f"item.{name}"
+        for name in (
+            "public_id entity_type title category languages tags technologies assignees status "
+            "due_date summary revision origin created_at updated_at"
+        ).split()
+    },
+    name="item.title",
+    priority=Field(str | None, lambda entity, call: entity.item.priority or None),
+    project=_entity_id("project"),
+    epic=_entity_id("epic"),
+    depends_on=Field(
+        list[str], lambda entity, call: [other.entity_id for other in entity.depends_on]
+    ),
+    metadata=Field(Json, lambda entity, call: public_metadata(entity.item.metadata)),
+    url=Field(
         str,
-        Field(
-            min_length=1,
-            max_length=10_000,
-            json_schema_extra=NOT_BLANK,
-            description="What to search for, in natural language or exact words",
-        ),
-        BeforeValidator(not_blank),
-    ]
-    types: Annotated[
-        list[AnyTypeName] | None,
-        Field(
-            max_length=20, description="Only these types; document: saved pages, texts and files"
-        ),
-    ] = None
-    language: Annotated[Short | None, Field(description="Programming language")] = None
-    category: Annotated[Short | None, Field(description="Exact category")] = None
-    status: Annotated[
-        Statuses | None,
-        Field(
-            description=(
-                "Of tasks (todo, doing ...) or memories (superseded, stale, wrong); several: "
-                "`todo,doing`"
-            )
-        ),
-    ] = None
-    project: Annotated[
-        Reference | None, Field(description="Only entities of this project (id)")
-    ] = None
-    assignee: Annotated[Short | None, Field(description="Name of the assignee")] = None
-    since: Annotated[
-        Since | None,
-        Field(description="Only newer ones: ISO date or time, or an age such as 12h, 7d, 2w"),
-    ] = None
-    limit: Annotated[
-        int,
-        Field(ge=1, le=50, description="How many entities to return"),
-        BeforeValidator(whole_number),
-    ] = 10
-    include_content: Annotated[bool, Field(description="Whether to return the best passage")] = True
-    content_max_chars: Annotated[
-        int,
-        Field(ge=1, le=20_000, description="Maximum length of the passage, in characters"),
-        BeforeValidator(whole_number),
-    ] = 500
-
-    @property
-    def filters(self) -> dict[str, Any]:
-        named = ("types", "language", "category", "status", "project", "assignee", "since")
-        return {name: value for name in named if (value := getattr(self, name)) is not None}
-
-    def to_query(self) -> EntityQuery:
-        return EntityQuery(
-            self.query,
-            self.project,
-            model.ItemFilter(
-                entity_types=tuple(self.types or ()),
-                language=self.language,
-                category=self.category,
-                statuses=() if self.status is None else (self.status,),
-                assignee=self.assignee,
-                since=parse_since(self.since) if self.since is not None else None,
-            ),
-        )
+        lambda entity, call: item_url(entity.item.url, entity.item.public_id, call.settings),
+    ),
+)
+FULL_ENTITY = Shape(
+    "FullEntity", None, base=ENTITY, content=Field(str, lambda entity, call: entity.text or "")
+)
 
 
-class EntityResult(TypedDict):
-    id: str
-    type: str
-    title: str
-    content: str | None
-    score: float
-    url: str
-    metadata: dict[str, Any]
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An entity after a change, and what the core says of it."""
+
+    entity: Any
+    message: str
+    more: Mapping[str, Any]
 
 
-class EntityResults(TypedDict):
-    results: list[EntityResult]
-    total: Annotated[int, Field(description="Number of entities found")]
-    query: str
-    filters: dict[str, Any]
-    has_more: bool
-    degraded: Annotated[
-        str | None, Field(description="Why the result is incomplete; null if it is complete")
-    ]
+@dataclass(frozen=True, slots=True)
+class AddedInFull:
+    added: Any
+    entity: Any
 
 
-def entity_results(
-    query: SearchInput, hits: Sequence[model.Hit], degraded: str | None, settings: Settings
-) -> EntityResults:
-    return {
-        "results": [_entity_result(query, hit, settings) for hit in hits[: query.limit]],
-        "total": len(hits),
-        "query": query.query,
-        "filters": query.filters,
-        "has_more": len(hits) > query.limit,
-        "degraded": degraded,
-    }
+NEW_ENTITY = Shape(
+    "NewEntity",
+    None,
+    base=FULL_ENTITY,
+    at="entity",
+    success=Field(bool, lambda new, call: True),
+    message=said(str, "added.message"),
+    timestamp=said(datetime, "added.item.created_at"),
+    conflicts=many(CONFLICT, "added.conflicts"),
+)
+CHANGED_ENTITY = Shape(
+    "ChangedEntity",
+    Changed,
+    "message",
+    base=FULL_ENTITY,
+    at="entity",
+    waits_for=Field(
+        list[str], lambda done, call: done.more.get("waits_for"), "Unfinished dependencies", True
+    ),
+    learnings_id=Field(
+        str, lambda done, call: done.more.get("learnings_id"), "Episode of the learnings", True
+    ),
+)
 
 
-def _entity_result(query: SearchInput, hit: model.Hit, settings: Settings) -> EntityResult:
+def _about_hit(hit: Hit, call: Call) -> Json:
     passage = hit.passage
-    said = {
+    stated = {
         "status": passage.status,
-        "category": passage.category,
         "tags": list(passage.tags),
-        "heading": passage.heading,
+        "published_at": plain(passage.published_at),
         "added_by": passage.added_by,
     }
     return {
-        "id": f"{passage.entity_type}_{passage.public_id}",
-        "type": passage.entity_type,
-        "title": passage.title,
-        "content": shorten(passage.text, query.content_max_chars)
-        if query.include_content
-        else None,
-        "score": round(hit.score, 4),
-        "url": address(passage.url, passage.public_id, settings),
-        "metadata": {
-            **remaining_metadata(passage.metadata, said),
-            **{name: value for name, value in said.items() if value},
-            "created_at": moment(passage.created_at),
-            "section_index": passage.position,
-            "origin": passage.origin,
-        },
+        **{name: value for name, value in stated.items() if value},
+        "section_index": passage.position,
+        "origin": passage.origin,
     }
 
 
-def shorten(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+def _content(hit: Hit, call: Call) -> str | None:
+    args = call.args
+    return shorten(hit.passage.text, args.content_max_chars) if args.include_content else None
+
+
+RESULT = Shape(
+    "EntityResult",
+    Hit,
+    id=Field(str, lambda hit, call: f"{hit.passage.entity_type}_{hit.passage.public_id}"),
+    type="passage.entity_type",
+    title="passage.title",
+    content=Field(str | None, _content),
+    score=Field(float, lambda hit, call: round(hit.score, 4)),
+    url=Field(
+        str,
+        lambda hit, call: item_url(hit.passage.url, hit.passage.public_id, call.settings),
+    ),
+    created_at="passage.created_at",
+    metadata=Field(Json, _about_hit),
+)
+RESULTS = Shape(  # of the hits, and why they may be incomplete
+    "EntityResults",
+    None,
+    results=Field(
+        [RESULT], lambda found, call: [RESULT(hit, call) for hit in found[0][: call.args.limit]]
+    ),
+    total=Field(int, lambda found, call: len(found[0])),
+    query=Field(str, lambda found, call: call.args.query),
+    filters=Field(Json, lambda found, call: call.args.filters),
+    has_more=Field(bool, lambda found, call: len(found[0]) > call.args.limit),
+    degraded=Field(
+        str | None,
+        lambda found, call: found[1],
+        "Why the result is incomplete; null if it is complete",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An entity with its relations, and the part of its text that was asked for."""
+
+    entity: Any
+    part: "ItemPart"
+
+
+def _about_fetched(fetched: Fetched, call: Call) -> Json:
+    shown = ENTITY(fetched.entity, call)
+    own = public_metadata(shown.pop("metadata"), {*shown, "added_by", "transcription_status"})
+    for stated in ("id", "title", "name", "url"):
+        del shown[stated]
+    return {
+        **own,
+        **{name: value for name, value in shown.items() if value},
+        "transcription_status": fetched.part.item.transcription_status,
+        "sections": [SECTION(section, call) for section in fetched.part.sections],
+        "next_section": fetched.part.next_section,
+    }
+
+
+FETCHED = Shape(
+    "FetchedEntity",
+    None,
+    id=said(str, "part.item.entity_id"),
+    title=said(str, "part.item.title"),
+    text=said(str, "part.text"),
+    url=Field(
+        str,
+        lambda found, call: item_url(found.part.item.url, found.part.item.public_id, call.settings),
+    ),
+    metadata=Field(Json, _about_fetched),
+)
+
+
+# -- texts of answers
+
+
+def results_text(found: Json, value: Any) -> str:
+    lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
+    for rank, result in enumerate(found["results"], 1):
+        title = on_one_line(result["title"])
+        lines.append(f"{rank}. [{result['id']}] {title} ({result['type']}, {result['score']:.2f})")
+        if result["content"]:
+            lines.append("   " + result["content"].replace("\n", "\n   "))
+    return "\n".join(lines if found["results"] else [*lines, "Nothing found."])
+
+
+def added_text(added: Json, value: Any) -> str:
+    conflicts = [
+        f"{conflict['kind'].replace('_', ' ')} of [{conflict['id']}] "
+        f"{on_one_line(conflict['name'])} ({conflict['score']:.2f})"
+        for conflict in added["conflicts"]
+    ]
+    return f"{added['message']} [{added['id']}]" + "".join(f"\n- {each}" for each in conflicts)
+
+
+# -- what is done
+
+
+async def _fetch(services: "Services", caller: Caller, args: Fetch) -> Fetched:
+    from commonplace.core.items.item_parts import part_of
+
+    entity = await services.entities.get(caller, args.id)
+    full = await services.library.reread(caller, entity.item)
+    return Fetched(entity, part_of(full, args.from_section, args.max_chars))
+
+
+async def changed(services: "Services", caller: Caller, done: Any) -> Changed:
+    """Return a changed entity as it is now."""
+    entity = await services.entities.with_text(caller, done.item)
+    return Changed(entity, done.message, done.more)
+
+
+async def _with_text(services: "Services", caller: Caller, item: Item) -> Any:
+    return await services.entities.with_text(caller, item)
+
+
+async def added_in_full(services: "Services", caller: Caller, added: Any) -> AddedInFull:
+    return AddedInFull(added, await services.entities.with_text(caller, added.item))
+
+
+def change_done(done: Any, call: Call) -> Done:
+    """Tell a change of an entity: its state, and what came of it."""
+    item = done.item
+    return Done(item, done.message, {"status": item.status or None, **done.more})
+
+
+def _deleted(item: Item, call: Call) -> Done:
+    return Done(item, f"Deleted: {item.title}", {"deleted": True})
+
+
+def _correction(name: str, title: str, shape: type[Input], description: str = "") -> Action:
+    return Action(
+        name,
+        title,
+        shape,
+        f"memory.{name}",
+        CHANGED_ENTITY,
+        f"POST /api/entities/{{entity_id}}/{name.replace('_', '-')}",
+        manage=change_done,
+        description=description,
+        expand=changed,
+    )
+
+
+ACTIONS = (
+    Action(
+        "add",
+        "Add an entity",
+        Add,
+        "entities.add",
+        ADDED_ENTITY,
+        tool=Tool(
+            "Add work or knowledge to the graph: a task, epic or project, or an entity such as "
+            "episode (the default). Tasks and epics need a project. Similar entities are linked "
+            "automatically. `conflicts` lists similar or contradicting entities; nothing is "
+            "merged. For decisions, procedures and lessons, use remember.",
+            added_text,
+            idempotent=False,
+        ),
+    ),
+    Action(
+        "add_entity",
+        "Add an entity and return it",
+        AddBody,
+        "entities.add",
+        NEW_ENTITY,
+        "POST /api/entities",
+        status=201,
+        also={202: "Stored and found by keywords; a worker does the rest"},
+        status_of=lambda new: 202 if new.added.queued else 201,
+        query=("sync",),
+        expand=added_in_full,
+        example={
+            "title": "Redis connection pooling insight",
+            "category": "debugging",
+            "technologies": ["redis", "asyncio"],
+            "content": "The pool size must be at least the number of concurrent requests.",
+        },
+    ),
+    Action(
+        "search",
+        "Search entities and documents",
+        SearchEntities,
+        "search.search",
+        RESULTS,
+        "POST /api/search",
+        tool=Tool(
+            "The default search: entities and documents by meaning and words, one result each "
+            "with its best passage, with filters. Search before answering from memory. Read one "
+            "in full with fetch.",
+            results_text,
+        ),
+        run=lambda services, caller, args: services.entity_search.search(caller, args.question),
+    ),
+    Action(
+        "fetch",
+        "Fetch an entity or document",
+        Fetch,
+        "entities.get",
+        FETCHED,
+        tool=Tool(
+            "Read one search result in full by id. Long texts come in parts: continue with "
+            "from_section=metadata.next_section.",
+            as_json,
+            defaults={"max_chars": FETCH_CHARS},
+        ),
+        run=_fetch,
+    ),
+    Action(
+        "list_entities",
+        "List entities, newest first",
+        ListEntities,
+        "entities.page",
+        Listing("entities", ENTITY, paged=True),
+        "GET /api/entities",
+        cli="list",
+    ),
+    Action(
+        "get_entity",
+        "Read an entity in full",
+        OneEntity,
+        "entities.get",
+        FULL_ENTITY,
+        "GET /api/entities/{entity_id}",
+    ),
+    Action(
+        "update_entity",
+        "Update an entity",
+        ChangeEntity,
+        "entities.update",
+        FULL_ENTITY,
+        "PATCH /api/entities/{entity_id}",
+        expand=_with_text,
+    ),
+    Action(
+        "delete",
+        "Delete an entity",
+        OneEntityAt,
+        "library.delete",
+        route="DELETE /api/entities/{entity_id}",
+        cli="delete",
+        manage=_deleted,
+        run=lambda services, caller, args: services.library.delete(
+            caller, args.entity_id, args.expected_revision
+        ),
+    ),
+    _correction(
+        "supersede",
+        "Replace a memory",
+        Supersede,
+        "Pass `by` (the id of the replacement), or `content` and `title` to create one. Search "
+        "ranks the old memory below it.",
+    ),
+    _correction(
+        "mark_wrong",
+        "Mark a memory as wrong",
+        Mark,
+        "Search and context leave it out from then on.",
+    ),
+    _correction(
+        "mark_stale", "Mark a memory as stale", Mark, "Search still finds it and shows its status."
+    ),
+    _correction("restore", "Restore a corrected memory", OneEntityAt),
+)

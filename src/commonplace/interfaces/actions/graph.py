@@ -1,78 +1,65 @@
-"""Inputs and answers about the graph: exploring it, nodes and relations."""
+"""Actions on the graph: explore it, link and unlink entities."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
-from typing_extensions import TypedDict
+from pydantic import model_validator
 
-from commonplace import model
-from commonplace.core.work.graph import DependencyChain, GraphQuery
-from commonplace.interfaces.actions.entities import AnyTypeName, Statuses, remaining_metadata
-from commonplace.interfaces.actions.items import Input, Moment, moment, whole_number
+from commonplace.interfaces.actions.action import Action, Tool
+from commonplace.interfaces.actions.entities import OneEntity
+from commonplace.interfaces.actions.fields import (
+    WHOLE,
+    AnyTypeNames,
+    Category,
+    Cli,
+    ExploreModeName,
+    Id,
+    Input,
+    ItemId,
+    KindName,
+    Offset,
+    Project,
+    Statuses,
+    about,
+    chars,
+    number,
+)
+from commonplace.interfaces.actions.items import SUMMARY_CHARS, list_line, shorten
+from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, moment, one, said
+from commonplace.model import Caller, Item, Json, Neighbour, Neighbourhood, Relation
 
-ExploreMode = Literal["list", "related", "traverse", "dependencies"]
-KindName = Literal[
-    "RELATED_TO",
-    "DEPENDS_ON",
-    "BELONGS_TO",
-    "PART_OF",
-    "SUPERSEDES",
-    "CONTRADICTS",
-    "REQUIRES",
-    "SUPPORTS",
-    "DERIVED_FROM",
-    "ANNOTATES",
-]
-DESCRIBED = 200  # characters of an entity's description
+if TYPE_CHECKING:
+    from commonplace.core.services import Services
+    from commonplace.core.work.graph import DependencyChain, GraphQuery
 
+# -- inputs
 
-EntityId = Annotated[str, Field(min_length=1, max_length=200)]
-Limit = Annotated[int, Field(ge=1, le=200), BeforeValidator(whole_number)]
-Offset = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(whole_number)]
+Limit = Annotated[int, number(1, 200, "How many entities to return"), WHOLE]
 
 
 class Explore(Input):
     mode: Annotated[
-        ExploreMode,
-        Field(
-            description=(
-                "list: entities by type, project and status, newest first; related: what one "
-                "entity is joined to; traverse: what "
-                "is up to `depth` steps away; dependencies: all that a task waits for, in the "
-                "order to do it"
-            )
+        ExploreModeName,
+        about(
+            "list: by type, project and status; related: direct links of entity_id; traverse: up "
+            "to `depth` hops; dependencies: what a task waits for, in order"
         ),
     ] = "list"
-    types: Annotated[
-        list[AnyTypeName] | None, Field(max_length=20, description="Show only these entity types")
-    ] = None
-    entity_id: Annotated[
-        EntityId | None, Field(description="Entity to start from; required except for mode=list")
-    ] = None
+    types: AnyTypeNames | None = None
+    entity_id: Annotated[ItemId | None, about("Start; required except for mode=list")] = None
     relationship_types: Annotated[
         list[KindName] | None,
-        Field(max_length=20, description="related, traverse: follow only these"),
+        about("related, traverse: follow only these", max_length=20),
+        Cli("--relation"),
     ] = None
-    depth: Annotated[
-        Annotated[int, Field(ge=1, le=3), BeforeValidator(whole_number)],
-        Field(description="traverse: number of hops"),
-    ] = 1
-    project: Annotated[EntityId | None, Field(description="Show only entities of this project")] = (
-        None
-    )
-    status: Annotated[
-        Statuses | None,
-        Field(description="Show only entities with this status, or one of several: `todo,doing`"),
-    ] = None
-    language: Annotated[
-        str | None, Field(max_length=100, description="Show only entities about this language")
-    ] = None
-    category: Annotated[
-        str | None, Field(max_length=100, description="Show only entities of this category")
-    ] = None
-    limit: Annotated[Limit, Field(description="How many entities to return")] = 50
-    offset: Annotated[Offset, Field(description="Number to skip; next page: offset + limit")] = 0
+    depth: Annotated[int, number(1, 3, "traverse: number of hops"), WHOLE] = 1
+    project: Project | None = None
+    status: Statuses | None = None
+    language: Annotated[str | None, chars(0, 100, "Programming language")] = None
+    category: Category | None = None
+    limit: Limit = 50
+    offset: Offset = 0
 
     @model_validator(mode="after")
     def _check_start(self) -> "Explore":
@@ -88,185 +75,291 @@ class Explore(Input):
         return self
 
     @property
-    def filter(self) -> GraphQuery:
+    def wanted(self) -> "GraphQuery":
+        from commonplace.core.work.graph import GraphQuery
+
         statuses = () if self.status is None else (self.status,)
         return GraphQuery(
             tuple(self.types or ()), self.project, statuses, self.language, self.category
         )
 
 
-class Node(TypedDict):
-    id: Annotated[str, Field(description="Id for this and other tools")]
-    type: str
-    name: str
-    title: str
-    description: str
-    status: Annotated[
-        str,
-        Field(description="Of tasks and epics; of memory: superseded, wrong, stale; else empty"),
-    ]
-    priority: str
-    tags: list[str]
-    distance: Annotated[int | None, Field(description="Hops from the start")]
-    relationship: Annotated[
-        str | None,
-        Field(description="Best relation to `via`"),
-    ]
-    direction: Annotated[
-        Literal["outgoing", "incoming"] | None,
-        Field(description="outgoing: the relation points to it"),
-    ]
-    via: Annotated[str | None, Field(description="The previous entity on the path")]
-    metadata: dict[str, Any]
-    created_at: Moment
+class ListRelations(OneEntity):
+    relationship_types: Annotated[
+        list[KindName], about("Only these", max_length=20), Cli("--relation")
+    ] = []
+    limit: Limit = 50
+    offset: Offset = 0
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        return self.relationship_types
 
 
-def node(
-    item: model.Item, distance: int | None = None, reached: model.Neighbour | None = None
-) -> Node:
-    about = {
-        "status": item.status,
-        "priority": item.priority,
-        "due_date": item.due_date,
-        "category": item.category,
-        "languages": list(item.languages),
-        "technologies": list(item.technologies),
-        "assignees": list(item.assignees),
-    }
-    direction: Literal["outgoing", "incoming"] = (
-        "outgoing" if reached and reached.direction == "outgoing" else "incoming"
-    )
-    return {
-        "id": item.entity_id,
-        "type": item.entity_type,
-        "name": item.title,
-        "title": item.title,
-        "description": item.summary[:DESCRIBED],
-        "status": item.status,
-        "priority": item.priority,
-        "tags": list(item.tags),
-        "distance": reached.distance if reached else distance,
-        "relationship": reached.kind if reached else None,
-        "direction": direction if reached else None,
-        "via": reached.via if reached else None,
-        "metadata": remaining_metadata(item.metadata, about)
-        | {name: value for name, value in about.items() if value},
-        "created_at": moment(item.created_at),
-    }
+class Link(OneEntity):
+    to: Annotated[Id, about("The other entity, by any of its ids")]
+    type: Annotated[
+        KindName,
+        about(
+            "DEPENDS_ON joins tasks and epics, BELONGS_TO leads to a project, PART_OF to an epic; "
+            "the others join anything"
+        ),
+    ] = "RELATED_TO"  # type: ignore[assignment]
+
+    @property
+    def kind(self) -> str:
+        return self.type
+
+    @property
+    def other_id(self) -> str:
+        return self.to
 
 
-# `from` is a word of Python's own, so this shape is written as a call.
-Relation = TypedDict(
+# -- answers
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An entity in an answer, and how the walk came to it."""
+
+    item: Item
+    distance: int | None = None
+    reached: Neighbour | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The answer to an exploration."""
+
+    nodes: Sequence[Node]
+    total: int
+    start: Node | None = None
+    relations: Sequence[Relation] = ()
+    truncated: bool = False
+    cycles: Sequence[Sequence[Item]] = ()
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The entity ids of all that is shown, by item id."""
+        shown = [*self.nodes, *filter(None, [self.start])]
+        return {node.item.id: node.item.entity_id for node in shown}
+
+
+def _reached(name: str) -> Any:
+    return lambda node, call: getattr(node.reached, name) if node.reached else None
+
+
+NODE = Shape(
+    "GraphNode",
+    Node,
+    id="item.entity_id",
+    type="item.entity_type",
+    title="item.title",
+    status=Field(str | None, lambda node, call: node.item.status or None),
+    summary=Field(str | None, lambda node, call: shorten(node.item.summary, SUMMARY_CHARS) or None),
+    created_at="item.created_at",
+    distance=said(int | None, "distance", "Hops from the start"),
+    relationship=Field(str | None, _reached("kind"), "Best relation to `via`"),
+    direction=Field(str | None, _reached("direction"), "outgoing: the relation points to it"),
+    via=Field(str | None, _reached("via"), "The previous entity on the path"),
+)
+RELATION = Shape(
     "Relation",
-    {
-        "from": str,
-        "type": str,
-        "to": str,
-        "weight": float,
-        "explicit": Annotated[
-            bool, Field(description="Created by someone; otherwise inferred from similarity")
-        ],
-        "created_at": Moment,
+    None,
+    **{
+        "from": said(str, "start"),
+        "type": said(str, "relation.kind"),
+        "to": said(str, "end"),
+        "weight": Field(float, lambda link, call: round(link.relation.weight, 4)),
+        "explicit": said(bool, "relation.explicit", "Created by someone, not by similarity"),
+        "created_at": Field(str, lambda link, call: moment(link.relation.created_at)),
     },
 )
 
 
-def relation(value: model.Relation, names: dict[str, str]) -> Relation:
-    """`names`: entity ids by item id, of all that is shown."""
-    return {
-        "from": names[value.from_id],
-        "type": value.kind,
-        "to": names[value.to_id],
-        "weight": round(value.weight, 4),
-        "explicit": value.explicit,
-        "created_at": moment(value.created_at),
-    }
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A relation, with the entity ids of its ends."""
+
+    relation: Relation
+    start: str
+    end: str
 
 
-class ExploreResult(TypedDict):
-    mode: ExploreMode
-    entity: Annotated[Node | None, Field(description="The start")]
-    entities: list[Node]
-    relations: Annotated[
-        list[Relation], Field(description="Relations between the entities of this answer")
+def _relations(walk: Walk, call: Call) -> list[Json]:
+    names = walk.names
+    return [
+        RELATION(Joined(each, names[each.from_id], names[each.to_id]), call)
+        for each in walk.relations
+        if each.from_id in names and each.to_id in names
     ]
-    total: Annotated[int, Field(description="Number of entities, as far as the traversal went")]
-    limit: int
-    offset: int
-    has_more: bool
-    truncated: Annotated[
-        bool,
-        Field(
-            description=(
-                "The walk met entities with so many relations that it followed only the best of "
-                "them"
-            )
-        ),
-    ]
-    cycles: Annotated[
+
+
+WALK = Shape(
+    "Exploration",
+    Walk,
+    mode=Field(str, lambda walk, call: call.args.mode),
+    entity=one(NODE, "start", "The start"),
+    entities=many(NODE, "nodes"),
+    relations=Field([RELATION], _relations, "Between the entities of this answer"),
+    total=said(int, "total", "Number of entities, as far as the traversal went"),
+    limit=Field(int, lambda walk, call: call.args.limit),
+    offset=Field(int, lambda walk, call: call.args.offset),
+    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
+    truncated=said(bool, "truncated", "Some entities have more relations than were followed"),
+    cycles=Field(
         list[list[str]],
-        Field(
-            description=(
-                "dependencies: entities that wait for each other; each ends where it begins"
-            )
+        lambda walk, call: [[item.entity_id for item in cycle] for cycle in walk.cycles],
+        "Entities that wait for each other; each cycle ends where it begins",
+    ),
+    filters=Field(
+        Json,
+        lambda walk, call: call.args.model_dump(
+            exclude_defaults=True, exclude={"mode", "limit", "offset"}
         ),
-    ]
-    filters: Annotated[
-        dict[str, Any], Field(description="Parameters that differ from the defaults")
-    ]
+    ),
+)
+FOUND = Shape(  # what agents need of it
+    "ExplorationByTool",
+    Walk,
+    mode=Field(str, lambda walk, call: call.args.mode),
+    entity=one(NODE, "start"),
+    entities=many(NODE, "nodes"),
+    relations=Field([RELATION], _relations),
+    total="total",
+    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
+    truncated=Field(bool, lambda walk, call: walk.truncated or None, optional=True),
+    cycles=Field(
+        list[list[str]],
+        lambda walk, call: [[item.entity_id for item in cycle] for cycle in walk.cycles],
+    ),
+)
+RELATIONS = Shape(
+    "EntityRelations",
+    Walk,
+    entity=one(NODE, "start"),
+    relations=Field([RELATION], _relations),
+    entities=many(NODE, "nodes"),
+    total=said(int, "total", "Entities that it is linked to"),
+    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
+)
 
 
-def explore_result(
-    query: Explore,
-    nodes: Sequence[Node],
-    total: int,
-    *,
-    entity: Node | None = None,
-    relations: Sequence[Relation] = (),
-    truncated: bool = False,
-    cycles: Sequence[Sequence[str]] = (),
-) -> ExploreResult:
-    return {
-        "mode": query.mode,
-        "entity": entity,
-        "entities": list(nodes),
-        "relations": list(relations),
-        "total": total,
-        "limit": query.limit,
-        "offset": query.offset,
-        "has_more": query.offset + len(nodes) < total,
-        "truncated": truncated,
-        "cycles": [list(cycle) for cycle in cycles],
-        "filters": query.model_dump(exclude_defaults=True, exclude={"mode", "limit", "offset"}),
-    }
+def _walk_text(found: Json, walk: Walk) -> str:
+    lines = [_node_line(node) for node in found["entities"]]
+    if found["has_more"]:
+        lines.append(f"{found['total']} in all; continue with offset.")
+    lines += [f"Cycle: {' -> '.join(cycle)}" for cycle in found["cycles"]]
+    return "\n".join(lines) or "Nothing here."
 
 
-def surroundings(query: Explore, found: model.Neighbourhood) -> ExploreResult:
-    names = {
-        item.id: item.entity_id
-        for item in [found.center, *(reached.item for reached in found.reached)]
-    }
-    return explore_result(
-        query,
-        [node(reached.item, reached=reached) for reached in found.reached],
+def _node_line(node: Json) -> str:
+    if node["relationship"] is None:
+        return list_line(node)
+    arrow = "->" if node["direction"] == "outgoing" else "<-"
+    return f"{list_line(node)} {arrow} {node['relationship']} {node['via']}"
+
+
+# -- what is done
+
+
+async def explore(services: "Services", caller: Caller, args: Explore) -> Walk:
+    page = {"limit": args.limit, "offset": args.offset}
+    if args.entity_id is None:
+        items, total = await services.graph.list(caller, args.wanted, **page)
+        return Walk([Node(item) for item in items], total)
+    if args.mode == "dependencies":
+        chain = await services.graph.dependencies(caller, args.entity_id, args.wanted)
+        return _chain(chain, args)
+    return _around(
+        await services.graph.around(
+            caller,
+            args.entity_id,
+            args.wanted,
+            kinds=args.relationship_types or (),
+            depth=args.depth if args.mode == "traverse" else 1,
+            **page,
+        )
+    )
+
+
+def _around(found: Neighbourhood) -> Walk:
+    return Walk(
+        [Node(reached.item, reached.distance, reached) for reached in found.reached],
         found.total,
-        entity=node(found.center, 0),
-        relations=[relation(r, names) for r in found.relations],
-        truncated=found.cut,
+        Node(found.center, 0),
+        found.relations,
+        found.cut,
     )
 
 
-def chain(query: Explore, found: DependencyChain) -> ExploreResult:
-    page = found.items[query.offset : query.offset + query.limit]
-    names = {item.id: item.entity_id for item in [found.center, *page]}
-    return explore_result(
-        query,
-        [node(item, found.distances[item.id]) for item in page],
+def _chain(found: "DependencyChain", args: Explore) -> Walk:
+    page = found.items[args.offset : args.offset + args.limit]
+    return Walk(
+        [Node(item, found.distances[item.id]) for item in page],
         len(found.items),
-        entity=node(found.center, 0),
-        truncated=found.cut,
-        relations=[
-            relation(r, names) for r in found.relations if r.from_id in names and r.to_id in names
-        ],
-        cycles=[[item.entity_id for item in cycle] for cycle in found.cycles],
+        Node(found.center, 0),
+        found.relations,
+        found.cut,
+        found.cycles,
     )
+
+
+async def _list_relations(services: "Services", caller: Caller, found: Any) -> Walk:
+    return _around(found)
+
+
+async def _joined(services: "Services", caller: Caller, linked: Any) -> tuple[Joined, bool]:
+    start, end, relation, new = linked
+    return Joined(relation, start.entity_id, end.entity_id), new
+
+
+ACTIONS = (
+    Action(
+        "explore",
+        "Explore the graph",
+        Explore,
+        "graph.list",
+        WALK,
+        "GET /api/explore",
+        cli="related",
+        tool=Tool(
+            "Browse by structure, without a query. list: entities by type, project and status, "
+            'newest first (types=["project"] finds projects). related, traverse: what entity_id '
+            "is linked to. dependencies: what a task waits for, in order, with cycles.",
+            _walk_text,
+            shape=FOUND,
+        ),
+        description="Repeat `types` and `relationship_types` to pass several values.",
+        run=explore,
+    ),
+    Action(
+        "list_relations",
+        "List an entity's relations, best first",
+        ListRelations,
+        "graph.relations",
+        RELATIONS,
+        "GET /api/entities/{entity_id}/relations",
+        expand=_list_relations,
+    ),
+    Action(
+        "link",
+        "Link an entity to another",
+        Link,
+        "graph.link",
+        Shape("NewRelation", None, base=RELATION, at=0),
+        "POST /api/entities/{entity_id}/relations",
+        status=201,
+        also={200: "They were linked like this already"},
+        status_of=lambda linked: 201 if linked[1] else 200,
+        description="Rejects a DEPENDS_ON that would create a cycle, and names the cycle.",
+        expand=_joined,
+    ),
+    Action(
+        "unlink",
+        "Remove a relation",
+        Link,
+        "graph.unlink",
+        route="DELETE /api/entities/{entity_id}/relations",
+    ),
+)

@@ -1,442 +1,432 @@
-"""Inputs and answers about memories, reflection and context."""
+"""Actions on memory: remember, reflect, context, captures, and the review queue."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
-from typing_extensions import TypedDict
+from pydantic import ConfigDict
 
-from commonplace import model
-from commonplace.core.entities.duplicates import SimilarItem
-from commonplace.core.entities.validation import (
-    LONGEST_CONTENT,
-    LONGEST_TITLE,
-    LONGEST_WORD,
-    NewEntity,
-)
-from commonplace.core.memory.context import SECTIONS, Goal, Intent, Pack
-from commonplace.core.memory.memories import LONGEST_KEY, Memo, Remembered
-from commonplace.core.memory.reflection import (
-    UNTITLED,
-    Notes,
-    ReflectResult as CoreReflectResult,
-    ReviewedCandidate,
-)
+from commonplace.core.entities.validation import LONGEST_TITLE, NewEntity
+from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.entities import (
-    Conflict,
-    EntityTypeName,
-    Essential,
-    ProjectId,
-    Reference,
-    References,
-    ShortList,
-    conflict,
-    refuse_document,
-    required_not_blank,
+    CONFLICT,
+    KnowledgeFields,
+    OneEntity,
+    added_text,
+    required,
 )
-from commonplace.interfaces.actions.items import (
+from commonplace.interfaces.actions.fields import (
     NOT_BLANK,
+    WHOLE,
+    Cli,
+    EntityContent,
+    EntityTypeName,
+    Id,
     Input,
-    Moment,
-    moment,
-    not_blank,
-    whole_number,
+    Intent,
+    LongText,
+    Offset,
+    OneOf,
+    Project,
+    ProjectOfNew,
+    RelatedTo,
+    about,
+    chars,
+    frozen,
+    number,
+    patch_of,
 )
+from commonplace.interfaces.actions.items import DEGRADED, on_one_line
+from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, one, said
+from commonplace.model import Caller, Candidate, CandidateState, Capture, Json, Proposal, Quote
+from commonplace.model.memory import CONTEXT_SECTIONS
+
+if TYPE_CHECKING:
+    from commonplace.core.memory.memories import Memo
+    from commonplace.core.memory.reflection import Notes
+    from commonplace.core.services import Services
+
+LONGEST_KEY = 200
+UNTITLED = "Session reflection"
+ALL_STATES = "all"
+
+# -- inputs
 
 
-class Remember(Input):
-    model_config = ConfigDict(json_schema_extra=required_not_blank("title", "content"))
+class Remember(KnowledgeFields):
+    model_config = ConfigDict(json_schema_extra=required("title", "content"))
 
-    title: Annotated[
-        Essential,
-        Field(
-            json_schema_extra={"maxLength": LONGEST_TITLE},
-            description="Short title, understandable by itself",
-        ),
-    ] = ""
-    content: Annotated[
-        Essential,
-        Field(
-            json_schema_extra={"maxLength": LONGEST_CONTENT},
-            description=(
-                "What to remember, in full. It is kept word for word, and nothing changes it "
-                "afterwards"
-            ),
-        ),
-    ] = ""
-    kind: Annotated[
-        EntityTypeName,
-        BeforeValidator(refuse_document),
-        Field(description="Kind of entity; tasks and epics require a project"),
-    ] = "episode"
-    project: Annotated[ProjectId | None, Field(description="Id of the project")] = None
-    tags: Annotated[
-        ShortList,
-        Field(default_factory=list, description="Tags; tasks also get tags from their words"),
-    ]
-    related_to: Annotated[
-        References,
-        Field(
-            default_factory=list,
-            description=(
-                "Ids of what it relates to; `supersedes:<id>`, `contradicts:<id>`, `requires:<id>` "
-                "or `supports:<id>` say how"
-            ),
-        ),
-    ]
-    category: Annotated[
-        str, Field(max_length=LONGEST_WORD, description="Domain category, such as debugging")
-    ] = ""
-    languages: Annotated[
-        ShortList, Field(default_factory=list, description="Programming languages")
-    ]
-    technologies: Annotated[
-        ShortList, Field(default_factory=list, description="Technologies involved")
-    ]
-    metadata: Annotated[
-        dict[str, Any], Field(default_factory=dict, description="Additional structured data")
-    ]
+    kind: EntityTypeName = "episode"
+    project: ProjectOfNew | None = None
+    related_to: RelatedTo = []
     source: Annotated[
-        dict[str, Any],
-        Field(
-            default_factory=dict,
-            description=("Where the text comes from: a file, a session, a message"),
-        ),
-    ]
+        Json, about("Where the text comes from: file, session, message"), Cli(hidden=True)
+    ] = {}
     idempotency_key: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            max_length=LONGEST_KEY,
-            description=(
-                "Sending the same key again answers with the first result instead of keeping it "
-                "twice"
-            ),
-        ),
+        Annotated[str, chars(1, LONGEST_KEY)] | None,
+        about("The same key again returns the first result and stores nothing"),
+        Cli("--key"),
     ] = None
 
-    def to_memo(self) -> Memo:
-        return Memo(
-            NewEntity(
-                title=self.title,
-                content=self.content,
-                entity_type=self.kind,
-                project=self.project,
-                tags=tuple(self.tags),
-                related_to=tuple(self.related_to),
-                category=self.category,
-                languages=tuple(self.languages),
-                technologies=tuple(self.technologies),
-                metadata=self.metadata,
-            ),
-            self.idempotency_key,
-            self.source,
-        )
+    @property
+    def memo(self) -> "Memo":
+        from commonplace.core.memory.memories import Memo
+
+        named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
+        fields = {name: frozen(getattr(self, name)) for name in named}
+        return Memo(NewEntity(**fields, entity_type=self.kind), self.idempotency_key, self.source)
 
 
 class Reflect(Input):
-    model_config = ConfigDict(json_schema_extra=required_not_blank("content"))
+    model_config = ConfigDict(json_schema_extra=required("content"))
 
     content: Annotated[
-        Essential,
-        Field(
-            json_schema_extra={"maxLength": LONGEST_CONTENT}, description="Notes or a transcript"
-        ),
+        EntityContent, about("Notes or a transcript"), Cli(argument=True, stdin=True)
     ] = ""
-    source_title: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=LONGEST_TITLE,
-            json_schema_extra=NOT_BLANK,
-            description="Title of the notes",
-        ),
-    ] = UNTITLED
-    project: Annotated[Reference | None, Field(description="Id of the project")] = None
-    persist: Annotated[
-        bool,
-        Field(
-            description=(
-                "Keep the notes, and what is sure and new of the candidates; the rest is queued "
-                "for review"
-            )
-        ),
-    ] = False
-    review: Annotated[
-        bool, Field(description="With persist: queue all candidates for review instead")
-    ] = False
-    limit: Annotated[
-        int,
-        Field(ge=1, le=50, description="How many candidates to return"),
-        BeforeValidator(whole_number),
-    ] = 12
+    source_title: Annotated[str, chars(1, LONGEST_TITLE, "Title of the notes"), Cli("--title")] = (
+        UNTITLED
+    )
+    project: Project | None = None
+    persist: Annotated[bool, about("Keep the notes, and what is sure and new of them")] = False
+    review: Annotated[bool, about("With persist: queue all candidates for review")] = False
+    limit: Annotated[int, number(1, 50, "How many candidates to return"), WHOLE] = 12
 
-    def to_notes(self) -> Notes:
-        return Notes(
-            self.content, self.source_title, self.project, self.limit, self.persist, self.review
-        )
+    @property
+    def notes(self) -> "Notes":
+        from commonplace.core.memory.reflection import Notes
+
+        return Notes(**self.model_dump())
 
 
 class ContextRequest(Input):
-    goal: Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=2_000,
-            json_schema_extra=NOT_BLANK,
-            description="What you are about to do, in a sentence or two",
-        ),
-        BeforeValidator(not_blank),
-    ]
-    intent: Annotated[
-        Intent, Field(description="Kind of work; changes the weights of the sections")
-    ] = "build"
-    project: Annotated[
-        Reference | None, Field(description="Id of the project; its tasks and memories come first")
-    ] = None
-    limit: Annotated[
-        int,
-        Field(ge=1, le=100, description="Maximum number of lines"),
-        BeforeValidator(whole_number),
-    ] = 24
+    goal: Annotated[str, chars(1, 2_000, "What you are about to do"), NOT_BLANK, Cli(argument=True)]
+    intent: Annotated[Intent, about("Kind of work; changes the weights")] = "build"
+    project: Project | None = None
+    limit: Annotated[int, number(1, 100, "Maximum number of lines"), WHOLE] = 24
     token_budget: Annotated[
-        int,
-        Field(ge=200, le=32_000, description="Maximum number of tokens"),
-        BeforeValidator(whole_number),
+        int, number(200, 32_000, "Maximum number of tokens"), WHOLE, Cli("--tokens")
     ] = 4_000
 
-    def to_goal(self) -> Goal:
-        return Goal(self.goal, self.intent, self.project, self.limit, self.token_budget)
+
+class ListCandidates(Input):
+    state: Annotated[str, OneOf((*CandidateState, ALL_STATES))] = "pending"
+    limit: Annotated[int, number(1, 100, "How many to return"), WHOLE] = 50
+    offset: Offset = 0
 
 
-# -- going out
+class OneCandidate(Input):
+    candidate_id: Id
 
 
-def conflicts(found: Iterable[SimilarItem]) -> list[Conflict]:
-    return [conflict(one) for one in found]
+class CandidateFields(Input):
+    kind: EntityTypeName
+    title: Annotated[str, chars(1, LONGEST_TITLE), NOT_BLANK]
+    content: Annotated[LongText, Cli(stdin=True)]
+    project: Project
 
 
-class RememberResult(TypedDict):
-    success: Literal[True]
-    id: Annotated[str, Field(description="The entity's id")]
-    message: str
-    timestamp: Moment
-    conflicts: Annotated[
-        list[Conflict], Field(description="Known entities that are similar or contradict it")
-    ]
-    capture_id: Annotated[str, Field(description="Id of the verbatim text")]
-    capture_hash: Annotated[str, Field(description="Their SHA-256")]
-    repeated: Annotated[
+ChangeCandidate = patch_of(
+    "ChangeCandidate", CandidateFields, "kind title content project", candidate_id=(Id, ...)
+)
+
+# -- answers
+
+REMEMBERED = Shape(
+    "RememberedEntity",
+    "commonplace.core.memory.memories.Remembered",
+    success=Field(bool, lambda done, call: True),
+    id="item.entity_id",
+    message="message",
+    timestamp="capture.created_at",
+    conflicts=many(CONFLICT, "conflicts", "Known entities that are similar or contradict it"),
+    capture_id="capture.id",
+    capture_hash=said(str, "capture.hash", "SHA-256 of the verbatim text"),
+    repeated=said(bool, "repeated", "The idempotency_key was used before; the first result"),
+)
+REMEMBERED_TOOL = Shape(
+    "RememberedByTool",
+    "commonplace.core.memory.memories.Remembered",
+    success=Field(bool, lambda done, call: True),
+    id="item.entity_id",
+    message="message",
+    conflicts=many(CONFLICT, "conflicts"),
+    capture_id="capture.id",
+    repeated=Field(bool, lambda done, call: done.repeated or None, optional=True),
+)
+CAPTURE = Shape("Capture", Capture, "id item_id title text hash source idempotency_key created_at")
+SENTENCE = Shape("SourceSentence", Quote, "text start end")
+PROPOSAL = Shape(
+    "Proposal",
+    Proposal,
+    "kind title content confidence",
+    reason=said(str, "reason", "Why it is a candidate"),
+    sentences=many(SENTENCE, "quotes", "Source sentences, verbatim, with offsets in the notes"),
+)
+
+
+def _state(found: Any, call: Call) -> str:
+    if found.kept:
+        return "kept"
+    return "queued" if found.queued else "proposed"
+
+
+REFLECTED = Shape(
+    "ReflectedCandidate",
+    None,
+    base=PROPOSAL,
+    at="proposal",
+    duplicates=many(CONFLICT, "duplicates"),
+    contradictions=many(CONFLICT, "contradictions"),
+    state=Field(Annotated[str, OneOf(("proposed", "kept", "queued"))], _state),
+    id=Field(
+        str | None,
+        lambda found, call: found.kept.entity_id if found.kept else None,
+        "Id of the entity that was created",
+    ),
+    candidate_id=Field(
+        str | None,
+        lambda found, call: found.queued.id if found.queued else None,
+        "Its id in the review queue",
+    ),
+)
+REFLECTION = Shape(
+    "Reflection",
+    None,
+    source_title=Field(str, lambda done, call: call.args.source_title),
+    source_id=Field(
+        str | None,
+        lambda done, call: done.source.item.entity_id if done.source else None,
+        "Id of the session with the notes",
+    ),
+    candidates=many(REFLECTED, "candidates"),
+    total=Field(int, lambda done, call: len(done.candidates)),
+    kept=Field(int, lambda done, call: sum(one.kept is not None for one in done.candidates)),
+    queued=Field(int, lambda done, call: sum(one.queued is not None for one in done.candidates)),
+    repeated=Field(
         bool,
-        Field(description="True if the idempotency_key was used before; this is the first result"),
-    ]
-
-
-def remember_result(value: Remembered) -> RememberResult:
-    return {
-        "success": True,
-        "id": value.item.entity_id,
-        "message": value.message,
-        "timestamp": moment(value.capture.created_at),
-        "conflicts": conflicts(value.conflicts),
-        "capture_id": value.capture.id,
-        "capture_hash": value.capture.hash,
-        "repeated": value.repeated,
-    }
-
-
-class Capture(TypedDict):
-    id: str
-    item_id: str
-    title: str
-    text: str
-    hash: str
-    source: dict[str, Any]
-    idempotency_key: str | None
-    created_at: Moment
-
-
-def capture(value: model.Capture) -> Capture:
-    return {
-        "id": value.id,
-        "item_id": value.item_id,
-        "title": value.title,
-        "text": value.text,
-        "hash": value.hash,
-        "source": value.source,
-        "idempotency_key": value.idempotency_key,
-        "created_at": moment(value.created_at),
-    }
-
-
-class Sentence(TypedDict):
-    text: str
-    start: Annotated[int, Field(description="Offset in the notes, in characters")]
-    end: int
-
-
-class Proposal(TypedDict):
-    kind: str
-    title: str
-    content: str
-    confidence: float
-    reason: Annotated[str, Field(description="Why it is a candidate")]
-    sentences: Annotated[list[Sentence], Field(description="Source sentences, verbatim")]
-
-
-def proposal(value: model.Proposal) -> Proposal:
-    return {
-        "kind": value.kind,
-        "title": value.title,
-        "content": value.content,
-        "confidence": value.confidence,
-        "reason": value.reason,
-        "sentences": [{"text": q.text, "start": q.start, "end": q.end} for q in value.quotes],
-    }
-
-
-class ReflectedCandidate(Proposal):
-    duplicates: list[Conflict]
-    contradictions: list[Conflict]
-    state: Annotated[
-        Literal["proposed", "kept", "queued"],
-        Field(description="queued: in the review queue"),
-    ]
-    id: Annotated[str | None, Field(description="Id of the entity that was created")]
-    candidate_id: Annotated[str | None, Field(description="Its id in the review queue")]
-
-
-def reflected_candidate(value: ReviewedCandidate) -> ReflectedCandidate:
-    return {
-        **proposal(value.proposal),
-        "duplicates": conflicts(value.duplicates),
-        "contradictions": conflicts(value.contradictions),
-        "state": "kept" if value.kept else "queued" if value.queued else "proposed",
-        "id": value.kept.entity_id if value.kept else None,
-        "candidate_id": value.queued.id if value.queued else None,
-    }
-
-
-class ReflectResult(TypedDict):
-    source_title: str
-    source_id: Annotated[str | None, Field(description="Id of the session with the notes")]
-    candidates: list[ReflectedCandidate]
-    total: int
-    kept: int
-    queued: int
-    repeated: Annotated[
-        bool, Field(description="True if these notes were stored before; nothing is stored twice")
-    ]
-
-
-def reflect_result(notes: Notes, value: CoreReflectResult) -> ReflectResult:
-    return {
-        "source_title": notes.source_title,
-        "source_id": value.source.item.entity_id if value.source else None,
-        "candidates": [reflected_candidate(one) for one in value.candidates],
-        "total": len(value.candidates),
-        "kept": sum(one.kept is not None for one in value.candidates),
-        "queued": sum(one.queued is not None for one in value.candidates),
-        "repeated": bool(value.source and value.source.repeated),
-    }
-
-
-class Candidate(Proposal):
-    id: str
-    state: Literal["pending", "accepted", "rejected"]
-    source_item_id: Annotated[str, Field(description="Item with the notes")]
-    project_id: str | None
-    item_id: Annotated[str | None, Field(description="Item that was created from it")]
-    created_at: Moment
-    decided_at: Moment | None
-
-
-def candidate(value: model.Candidate) -> Candidate:
-    return {
-        **proposal(value.proposal),
-        "id": value.id,
-        "state": value.state.value,
-        "source_item_id": value.source_id,
-        "project_id": value.project_id,
-        "item_id": value.item_id,
-        "created_at": moment(value.created_at),
-        "decided_at": moment(value.decided_at) if value.decided_at else None,
-    }
-
-
-class CandidateInFull(Candidate):
-    duplicates: list[Conflict]
-    contradictions: list[Conflict]
-
-
-def candidate_in_full(value: ReviewedCandidate) -> CandidateInFull:
-    assert value.queued is not None
-    return {
-        **candidate(value.queued),
-        "duplicates": conflicts(value.duplicates),
-        "contradictions": conflicts(value.contradictions),
-    }
-
-
-class PackLine(TypedDict):
-    id: str
-    type: str
-    title: str
-    text: str
-    status: str
-    score: float
-    reason: Annotated[str, Field(description="Why it is included")]
-
-
-class PackSection(TypedDict):
-    section: Annotated[str, Field(json_schema_extra={"enum": list(SECTIONS)})]
-    title: str
-    items: list[PackLine]
-
-
-class ContextPack(TypedDict):
-    goal: str
-    intent: str
-    project: str | None
-    sections: Annotated[list[PackSection], Field(description="Most useful first")]
-    total_items: int
-    tokens: Annotated[int, Field(description="Estimated tokens of the text; never too low")]
-    token_budget: int
-    left_out: Annotated[
-        dict[str, int], Field(description="Number of items that did not fit, by section")
-    ]
-    degraded: Annotated[
-        str | None, Field(description="Why the result is incomplete; null if it is complete")
-    ]
-
-
-def context_pack(value: Pack) -> ContextPack:
-    return {
-        "goal": value.goal.goal,
-        "intent": value.goal.intent,
-        "project": value.project.entity_id if value.project else None,
-        "sections": [
-            {
-                "section": name,
-                "title": SECTIONS[name],
-                "items": [
-                    {
-                        "id": line.id,
-                        "type": line.type,
-                        "title": line.title,
-                        "text": line.text,
-                        "status": line.status,
-                        "score": round(line.score, 4),
-                        "reason": line.reason,
-                    }
-                    for line in lines
-                ],
-            }
-            for name, lines in value.sections
+        lambda done, call: bool(done.source and done.source.repeated),
+        "These notes were stored before; nothing is stored twice",
+    ),
+)
+CANDIDATE = Shape(
+    "Candidate",
+    Candidate,
+    "id state project_id item_id created_at decided_at",
+    base=PROPOSAL,
+    at="proposal",
+    source_item_id="source_id",
+)
+FULL_CANDIDATE = Shape(
+    "FullCandidate",
+    None,
+    base=CANDIDATE,
+    at="queued",
+    duplicates=many(CONFLICT, "duplicates"),
+    contradictions=many(CONFLICT, "contradictions"),
+)
+CANDIDATES = Shape(  # of the candidates, and their total
+    "CandidateList",
+    None,
+    candidates=many(CANDIDATE, 0),
+    total=said(int, 1),
+    limit=Field(int, lambda found, call: call.args.limit),
+    offset=Field(int, lambda found, call: call.args.offset),
+)
+ACCEPTED = Shape(  # of the candidate, and the memory it became
+    "AcceptedCandidate", None, base=REMEMBERED, at=1, candidate=one(CANDIDATE, 0)
+)
+PACK_LINE = Shape(
+    "ContextLine",
+    "commonplace.core.memory.token_budget.Line",
+    "id type title text status",
+    score=Field(float, lambda line, call: round(line.score, 4)),
+    reason=said(str, "reason", "Why it is included"),
+)
+PACK_SECTION = Shape(  # of its name and lines
+    "ContextSection",
+    None,
+    section=said(str, 0),
+    title=Field(str, lambda section, call: CONTEXT_SECTIONS[section[0]]),
+    items=many(PACK_LINE, 1),
+)
+PACK = Shape(
+    "ContextPack",
+    "commonplace.core.memory.context.Pack",
+    goal="goal.goal",
+    intent="goal.intent",
+    project=Field(str | None, lambda pack, call: pack.project.entity_id if pack.project else None),
+    sections=many(PACK_SECTION, "sections", "Most useful first"),
+    total_items=Field(int, lambda pack, call: len(pack.packed.lines)),
+    tokens=said(int, "packed.tokens", "Estimated tokens of the text; never too low"),
+    token_budget="goal.token_budget",
+    left_out=said(dict[str, int], "packed.left_out", "Items that did not fit, by section"),
+    degraded=DEGRADED,
+)
+TOOL_LINE = Shape(
+    "ContextLineByTool",
+    "commonplace.core.memory.token_budget.Line",
+    "id type title text",
+    status=Field(str | None, lambda line, call: line.status or None),
+)
+PACK_TOOL = Shape(
+    "ContextPackByTool",
+    "commonplace.core.memory.context.Pack",
+    goal="goal.goal",
+    sections=Field(
+        list[Json],
+        lambda pack, call: [
+            {"section": name, "items": [TOOL_LINE(line, call) for line in lines]}
+            for name, lines in pack.sections
         ],
-        "total_items": len(value.packed.lines),
-        "tokens": value.packed.tokens,
-        "token_budget": value.goal.token_budget,
-        "left_out": value.packed.left_out,
-        "degraded": value.degraded,
-    }
+    ),
+    left_out=said(dict[str, int], "packed.left_out"),
+    degraded=DEGRADED,
+)
+FULL_PACK = Shape(
+    "ContextPackWithText", None, base=PACK, markdown=Field(str, lambda pack, call: pack.markdown())
+)
+
+
+# -- texts of answers
+
+
+def _reflection_text(done: Json, value: Any) -> str:
+    kept = f" Notes kept as [{done['source_id']}]." if done["source_id"] else ""
+    head = f"{done['total']} candidates, {done['kept']} kept, {done['queued']} queued for review."
+    return "\n".join([head + kept, *map(_candidate_line, done["candidates"])])
+
+
+def _candidate_line(found: Json) -> str:
+    known = [f"{other['kind']} of [{other['id']}]" for other in found["duplicates"]]
+    known += [f"contradicts [{other['id']}]" for other in found["contradictions"]]
+    facts = [found["kind"], found["state"], f"{found['confidence']:.2f}", *known]
+    return f"- {on_one_line(found['title'])} ({', '.join(facts)})\n  {found['content']}"
+
+
+def _pack_text(answer: Json, pack: Any) -> str:
+    note = f"Note: {answer['degraded']}\n\n" if answer["degraded"] else ""
+    return note + str(pack.markdown())
+
+
+# -- what is done
+
+
+async def _pack(services: "Services", caller: Caller, args: ContextRequest) -> Any:
+    from commonplace.core.memory.context import Goal
+
+    return await services.context.pack(caller, Goal(**args.model_dump()))
+
+
+ACTIONS = (
+    Action(
+        "remember",
+        "Remember a text",
+        Remember,
+        "memory.remember",
+        REMEMBERED,
+        "POST /api/v1/memory/remember",
+        cli="remember",
+        tool=Tool(
+            "Keep a decision, procedure, fact or lesson for future sessions. The text is stored "
+            "verbatim, and search and context find it. Put supersedes:<id> into related_to when "
+            "it replaces something. `conflicts` lists similar or contradicting entities.",
+            added_text,
+            shape=REMEMBERED_TOOL,
+            idempotent=False,
+        ),
+        status=201,
+        description="Stores the text as an immutable capture and creates an entity that points "
+        "to it.",
+    ),
+    Action(
+        "reflect",
+        "Extract candidate memories from notes",
+        Reflect,
+        "reflection.reflect",
+        REFLECTION,
+        "POST /api/v1/memory/reflect",
+        cli="reflect",
+        tool=Tool(
+            "Extract candidate memories (decisions, procedures, claims, tasks ...) from notes or "
+            "a transcript, with source sentences and known duplicates or contradictions. Stores "
+            "nothing unless persist=true; uncertain ones then wait for review.",
+            _reflection_text,
+            writes=True,
+        ),
+    ),
+    Action(
+        "context",
+        "Gather context for a goal",
+        ContextRequest,
+        "context.pack",
+        FULL_PACK,
+        "POST /api/v1/memory/context",
+        cli="context",
+        tool=Tool(
+            "Call first when you start work: active tasks, decisions, constraints, procedures, "
+            "gotchas and recent memory for a goal, within a token budget, each with its id.",
+            _pack_text,
+            shape=PACK_TOOL,
+        ),
+        run=_pack,
+    ),
+    Action(
+        "get_capture",
+        "Read the capture of an entity",
+        OneEntity,
+        "memory.capture",
+        CAPTURE,
+        "GET /api/v1/memory/captures/{entity_id}",
+        description="Returns the verbatim text with its hash.",
+    ),
+    Action(
+        "list_candidates",
+        "List the review queue",
+        ListCandidates,
+        "reflection.candidates",
+        CANDIDATES,
+        "GET /api/v1/memory/candidates",
+        description="Tokens limited to folders or the KB see only what they queued themselves.",
+        run=lambda services, caller, args: services.reflection.candidates(
+            caller,
+            None if args.state == ALL_STATES else args.state,
+            limit=args.limit,
+            offset=args.offset,
+        ),
+    ),
+    Action(
+        "get_candidate",
+        "Read a candidate",
+        OneCandidate,
+        "reflection.candidate",
+        FULL_CANDIDATE,
+        "GET /api/v1/memory/candidates/{candidate_id}",
+        description="Includes known duplicates and contradictions.",
+    ),
+    Action(
+        "update_candidate",
+        "Edit a candidate",
+        ChangeCandidate,
+        "reflection.edit",
+        CANDIDATE,
+        "PATCH /api/v1/memory/candidates/{candidate_id}",
+    ),
+    Action(
+        "accept_candidate",
+        "Accept a candidate",
+        ChangeCandidate,
+        "reflection.accept",
+        ACCEPTED,
+        "POST /api/v1/memory/candidates/{candidate_id}/accept",
+        cli="review accept",
+        description="Creates a memory, with the changes in the body. Accepting twice creates one "
+        "memory.",
+    ),
+    Action(
+        "reject_candidate",
+        "Reject a candidate",
+        OneCandidate,
+        "reflection.reject",
+        CANDIDATE,
+        "POST /api/v1/memory/candidates/{candidate_id}/reject",
+        cli="review reject",
+    ),
+)

@@ -1,251 +1,357 @@
-"""Inputs of the actions on tasks, epics and memories, and answers about plans."""
+"""Actions on tasks and epics: add, list, read, change, move through their states, plan."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from typing_extensions import TypedDict
-
-from commonplace import model
-from commonplace.core.entities import validation as rules
-from commonplace.core.work.planning import Estimate as CoreEstimate, Suggestion as CoreSuggestion
-from commonplace.core.work.priorities import Ranked as CoreRanked
+from commonplace.interfaces.actions.action import Action, Done
 from commonplace.interfaces.actions.entities import (
-    DueDate,
-    PriorityName,
-    Reference,
-    References,
-    Short,
-    ShortList,
+    CHANGED_ENTITY,
+    CONFLICT,
+    ENTITY,
+    FULL_ENTITY,
+    Add,
+    AddInEpic,
+    EntityFields,
+    OneEntity,
+    OneEntityAt,
+    added_in_full,
+    change_done,
+    changed,
 )
-from commonplace.interfaces.actions.items import (
-    NOT_BLANK,
+from commonplace.interfaces.actions.fields import (
+    WHOLE,
+    Cli,
+    DependsOn,
+    ExpectedRevision,
+    Hours,
     Input,
-    not_blank,
-    web_address,
-    whole_number,
+    ItemId,
+    LongText,
+    OneOf,
+    Priority,
+    Project,
+    Reason,
+    Reference,
+    WebAddress,
+    Word,
+    Words,
+    about,
+    number,
+    patch_of,
 )
+from commonplace.interfaces.actions.items import Paged
+from commonplace.interfaces.actions.shapes import Call, Field, Listing, Shape, many, said
+from commonplace.model import Caller, ItemFilter, Json
+from commonplace.model.workflow import EPIC, STEPS, TASK, Machine
 
-Revision = Annotated[
-    Annotated[int, Field(ge=1, le=2**31 - 1), BeforeValidator(whole_number)] | None,
-    Field(
-        description=(
-            "Change it only if it is still at this revision; otherwise `conflict`, with the "
-            "present one"
-        )
-    ),
-]
-Reason = Annotated[
-    str,
-    Field(min_length=1, max_length=2_000, json_schema_extra=NOT_BLANK),
-    BeforeValidator(not_blank),
-]
-LongText = Annotated[
-    str,
-    Field(min_length=1, max_length=rules.LONGEST_CONTENT, json_schema_extra=NOT_BLANK),
-    BeforeValidator(not_blank),
-]
-Hours = Annotated[
-    float,
-    Field(gt=0, le=100_000),
-    BeforeValidator(lambda value: float(value) if type(value) is int else value),
-]
+if TYPE_CHECKING:
+    from commonplace.core.services import Services
+
+# -- inputs
 
 
-class StepInput(Input):
-    """The input of an action that needs nothing but an optional revision."""
+class NewTask(AddInEpic):
+    entity_type: Annotated[str, OneOf(("task",)), Cli(hidden=True)] = "task"
 
-    expected_revision: Revision = None
+
+class NewEpic(Add):
+    entity_type: Annotated[str, OneOf(("epic",)), Cli(hidden=True)] = "epic"
+
+
+class ListEpics(Paged):
+    entity_type: ClassVar = "epic"
+    project: Project | None = None
+    status: Annotated[Words, about("Only with this status; may be given several times")] = []
+    assignee: Annotated[Word | None, about("Only of this assignee")] = None
+    priority: Priority | None = None
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def where(self) -> ItemFilter:
+        return ItemFilter(
+            entity_types=(self.entity_type,),
+            statuses=tuple(self.status),
+            assignee=self.assignee,
+            priority=self.priority,
+        )
+
+
+class ListTasks(ListEpics):
+    entity_type: ClassVar = "task"
+    epic: Annotated[Reference | None, about("Only of this epic")] = None
+
+
+class OpenTasks(Input):
+    project: Project | None = None
+    limit: Annotated[int, number(1, 100, "How many to return"), WHOLE] = 20
+
+
+class NextTasks(OpenTasks):
+    assignee: Annotated[Word | None, about("Only their tasks, and nobody's")] = None
+    limit: Annotated[int, number(1, 100, "How many to return"), WHOLE] = 5
+
+
+class Step(OneEntityAt):
+    """The input of a transition that needs nothing more."""
+
+    @property
+    def about(self) -> Json:
         """Facts to add to the metadata of the entity."""
         return {}
 
 
-class BlockInput(StepInput):
-    reason: Annotated[Reason, Field(description="Why it is blocked")]
+class Block(Step):
+    reason: Annotated[Reason, about("Why it is blocked")]
 
 
-class ReviewInput(StepInput):
-    pr_url: Annotated[
-        Annotated[str, Field(max_length=2_000), AfterValidator(web_address)] | None,
-        Field(description="URL of the pull request"),
-    ] = None
-    commit_shas: Annotated[ShortList | None, Field(description="Commits to review")] = None
+class Review(Step):
+    pr_url: Annotated[WebAddress | None, about("URL of the pull request")] = None
+    commit_shas: Annotated[Words | None, about("Commits to review"), Cli("--commit")] = None
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def about(self) -> Json:
         return self.model_dump(include={"pr_url", "commit_shas"}, exclude_none=True)
 
 
-class CompleteInput(StepInput):
+class Complete(Step):
     learnings: Annotated[
-        LongText | None,
-        Field(description="What was learned; stored as an episode derived from the task"),
+        LongText | None, about("What was learned; stored as an episode derived from the task")
     ] = None
-    actual_hours: Annotated[Hours | None, Field(description="Actual hours; used for estimates")] = (
-        None
-    )
+    actual_hours: Annotated[
+        Hours | None, about("Actual hours; used for estimates"), Cli("--hours")
+    ] = None
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def about(self) -> Json:
         return self.model_dump(include={"actual_hours"}, exclude_none=True)
 
 
-class NoteInput(StepInput):
-    content: Annotated[LongText, Field(description="The note")]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_aliases(cls, value: Any) -> Any:
-        return _rename_fields(value, {"note": "content", "text": "content"})
-
-
-class SupersedeInput(StepInput):
-    by: Annotated[Reference | None, Field(description="Id of the replacement")] = None
-    content: Annotated[
-        LongText | None, Field(description="Text of a new memory that replaces it")
-    ] = None
-    title: Annotated[str | None, Field(max_length=200, description="With content: its title")] = (
-        None
-    )
-    reason: Annotated[Reason | None, Field(description="Why")] = None
-
-
-class MarkInput(StepInput):
-    reason: Annotated[Reason | None, Field(description="Why")] = None
-
-
-class EpicChanges(StepInput):
-    """Fields that are left out do not change; at least one must change."""
-
-    title: Annotated[str, Field(max_length=rules.LONGEST_TITLE)] = ""
-    status: Annotated[Short, Field(description="Only where the drawing leads from where it is")] = (
-        ""
-    )
-    priority: PriorityName = "medium"
-    assignees: Annotated[ShortList, Field(default_factory=list)]
-    due_date: Annotated[DueDate | None, Field(description="ISO date; null takes it away")] = None
-    tags: Annotated[ShortList, Field(default_factory=list)]
-    technologies: Annotated[ShortList, Field(default_factory=list)]
-    languages: Annotated[ShortList, Field(default_factory=list)]
-    category: Annotated[str, Field(max_length=rules.LONGEST_WORD)] = ""
-    project: Annotated[Reference, Field(description="Id of the project to move it to")] = ""
+class Note(OneEntityAt):
+    content: Annotated[LongText, about("The note"), Cli(argument=True, stdin=True)]
 
     @property
-    def changes(self) -> dict[str, Any]:
-        return self.model_dump(include=self.model_fields_set - {"expected_revision"})
+    def text(self) -> str:
+        return self.content
+
+    aliases = {"note": "content", "text": "content"}
 
 
-class TaskChanges(EpicChanges):
-    epic: Annotated[
-        Reference | None, Field(description="Id of the epic it is part of; null: of none")
-    ] = None
+class WorkFields(EntityFields):
+    """The fields of tasks and epics that can be changed."""
+
+    status: Annotated[Word, about("Must be an allowed transition")]
+    project: Annotated[Project, about("Project to move it to")]
+    epic: Annotated[Reference | None, about("Id of the epic it is part of; null: of none")]
     depends_on: Annotated[
-        References,
-        Field(
-            default_factory=list,
-            description=(
-                "Ids of tasks and epics that must be done before, in place of those that are there"
-            ),
-        ),
+        DependsOn, about("Ids of tasks and epics that must be done first; replaces the list")
     ]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _accept_aliases(cls, value: Any) -> Any:
-        return _rename_fields(value, {"epic_id": "epic", "project_id": "project"})
+    aliases = {"epic_id": "epic", "project_id": "project"}
 
 
-def _rename_fields(value: Any, names: dict[str, str]) -> Any:
-    """Accept the names that agents use for a field, unless the field is there itself."""
-    if not isinstance(value, dict):
-        return value
-    return {
-        names[name] if name in names and names[name] not in value else name: entry
-        for name, entry in value.items()
-    }
+_OF_BOTH = "title status priority assignees due_date tags technologies languages category project"
+_WHICH: dict[str, tuple[Any, Any]] = {
+    "entity_id": (ItemId, ...),
+    "expected_revision": (ExpectedRevision, None),
+}
+ChangeEpic = patch_of("ChangeEpic", WorkFields, _OF_BOTH, **_WHICH)
+ChangeTask = patch_of("ChangeTask", WorkFields, f"{_OF_BOTH} epic depends_on", **_WHICH)
+
+# -- answers
+
+ADDED_WORK = Shape(
+    "AddedWork",
+    None,
+    base=ENTITY,
+    at="entity",
+    message=said(str, "added.message"),
+    conflicts=many(CONFLICT, "added.conflicts"),
+)
+RANKED = Shape(
+    "RankedTask",
+    "commonplace.core.work.priorities.Ranked",
+    "score ready reasons",
+    id="item.entity_id",
+    title="item.title",
+    status="item.status",
+    priority=Field(str | None, lambda ranked, call: ranked.item.priority or None),
+    due_date="item.due_date",
+    assignees="item.assignees",
+    waits_for=Field(
+        list[str], lambda ranked, call: [other.entity_id for other in ranked.waits_for]
+    ),
+)
+SUGGESTION = Shape(
+    "SuggestedTask",
+    "commonplace.core.work.planning.Suggestion",
+    base=RANKED,
+    at="ranked",
+    action=said(str, "action", "The action of `manage` that would move it on"),
+)
+SUGGESTIONS = Shape(  # of the suggestions, and a sentence
+    "SuggestedTasks",
+    None,
+    suggestions=Field([SUGGESTION], lambda found, call: [SUGGESTION(s, call) for s in found[0]]),
+    message=Field(str, lambda found, call: found[1]),
+)
+PRECEDENT = Shape(
+    "Precedent",
+    "commonplace.core.work.planning.Precedent",
+    "likeness hours days",
+    id="item.entity_id",
+    title="item.title",
+)
+ESTIMATE = Shape(
+    "Estimate",
+    "commonplace.core.work.planning.Estimate",
+    "hours days low high confidence explanation",
+    based_on=many(PRECEDENT, "precedents"),
+)
 
 
-# -- going out
+def _estimated(value: Any, call: Call) -> Done:
+    task, estimate = value
+    return Done(task, estimate.explanation, ESTIMATE(estimate, call))
 
 
-class RankedTask(TypedDict):
-    id: str
-    title: str
-    status: str
-    priority: str | None
-    due_date: str | None
-    assignees: list[str]
-    score: int
-    ready: Annotated[bool, Field(description="Neither blocked nor waiting for another")]
-    reasons: list[str]
-    waits_for: list[str]
+def _prioritized(value: Any, call: Call) -> Done:
+    ranked, total = value
+    message = f"{total} open task{'s' * (total != 1)}, most important first."
+    return Done(None, message, {"tasks": [RANKED(each, call) for each in ranked], "total": total})
 
 
-def ranked_task(value: CoreRanked) -> RankedTask:
-    item = value.item
-    return {
-        "id": item.entity_id,
-        "title": item.title,
-        "status": item.status,
-        "priority": item.priority or None,
-        "due_date": item.due_date,
-        "assignees": list(item.assignees),
-        "score": value.score,
-        "ready": value.ready,
-        "reasons": list(value.reasons),
-        "waits_for": [other.entity_id for other in value.waits_for],
-    }
+def _suggested(value: Any, call: Call) -> Done:
+    return Done(None, value[1], {"suggestions": SUGGESTIONS(value, call)["suggestions"]})
 
 
-class Suggestion(RankedTask):
-    action: Annotated[str, Field(description="The action of `manage` that would move it on")]
+def _cycles(value: Any, call: Call) -> Done:
+    cycles = value[: call.args.limit]
+    titles = "; ".join(" -> ".join(item.title for item in cycle) for cycle in cycles)
+    found = f"{len(cycles)} cycle{'s' * (len(cycles) != 1)}: {titles}"
+    data = [[{"id": item.entity_id, "title": item.title} for item in cycle] for cycle in cycles]
+    return Done(
+        None,
+        found if cycles else "No task waits for itself.",
+        {"cycles": data, "has_cycles": bool(cycles)},
+    )
 
 
-def suggestion(value: CoreSuggestion) -> Suggestion:
-    return {**ranked_task(value.ranked), "action": value.action}
+# -- what is done
 
 
-class Precedent(TypedDict):
-    id: str
-    title: str
-    likeness: float
-    hours: float | None
-    days: float | None
+async def _read(services: "Services", caller: Caller, args: OneEntity, machine: Machine) -> Any:
+    entity = await services.entities.get(caller, args.entity_id)
+    machine.require(entity.item)
+    return entity
 
 
-class Estimate(TypedDict):
-    hours: float | None
-    days: float | None
-    low: float | None
-    high: float | None
-    confidence: Annotated[str, Field(json_schema_extra={"enum": ["none", "low", "medium", "high"]})]
-    explanation: str
-    based_on: list[Precedent]
+async def _only_estimate(services: "Services", caller: Caller, value: Any) -> Any:
+    return value[1]
 
 
-def estimate(value: CoreEstimate) -> Estimate:
-    return {
-        "hours": value.hours,
-        "days": value.days,
-        "low": value.low,
-        "high": value.high,
-        "confidence": value.confidence,
-        "explanation": value.explanation,
-        "based_on": [
-            {
-                "id": p.item.entity_id,
-                "title": p.item.title,
-                "likeness": p.likeness,
-                "hours": p.hours,
-                "days": p.days,
-            }
-            for p in value.precedents
-        ],
-    }
+def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type[Input]) -> Any:
+    """The actions that tasks and epics have alike."""
+    noun, path = machine.entity_type.value, f"/api/{machine.entity_type}s"
+    article = f"{'an' if noun == 'epic' else 'a'} {noun}"
+    return (
+        Action(
+            f"list_{noun}s",
+            f"List {noun}s, newest first",
+            wanted,
+            "tasks.page",
+            Listing(f"{noun}s", ENTITY, paged=True),
+            f"GET {path}",
+        ),
+        Action(
+            f"add_{noun}",
+            f"Add {article}",
+            new,
+            "entities.add",
+            ADDED_WORK,
+            f"POST {path}",
+            status=201,
+            given={"sync": True},
+            expand=added_in_full,
+        ),
+        Action(
+            f"get_{noun}",
+            f"Read {article} in full",
+            OneEntity,
+            "entities.get",
+            FULL_ENTITY,
+            f"GET {path}/{{entity_id}}",
+            run=lambda services, caller, args: _read(services, caller, args, machine),
+        ),
+        Action(
+            f"update_{noun}",
+            f"Update {article}",
+            changes,
+            "tasks.update",
+            CHANGED_ENTITY,
+            f"PATCH {path}/{{entity_id}}",
+            cli="task update" if machine is TASK else "",
+            manage=change_done,
+            description="`status` must be an allowed transition; the error lists the allowed ones.",
+            given={"machine": machine},
+            expand=changed,
+        ),
+        *(
+            Action(
+                name,
+                step.title,
+                _STEP_INPUTS.get(name, Step),
+                "tasks.step",
+                CHANGED_ENTITY,
+                f"POST {path}/{{entity_id}}/{step.path}",
+                manage=change_done,
+                given={"action": name},
+                expand=changed,
+            )
+            for name, step in STEPS.items()
+            if step.machine is machine
+        ),
+    )
 
 
-def cycle(items: Sequence[model.Item]) -> list[dict[str, str]]:
-    return [{"id": item.entity_id, "title": item.title} for item in items]
+_STEP_INPUTS = {"block_task": Block, "submit_review": Review, "complete_task": Complete}
+
+ACTIONS = (
+    Action(
+        "suggest",
+        "Suggest what to do next, with reasons",
+        NextTasks,
+        "planning.suggest",
+        SUGGESTIONS,
+        "GET /api/tasks/next",
+        cli="task next",
+        manage=_suggested,
+    ),
+    *_work(TASK, NewTask, ListTasks, ChangeTask),
+    Action(
+        "add_note",
+        "Add a note to a task",
+        Note,
+        "tasks.note",
+        CHANGED_ENTITY,
+        "POST /api/tasks/{entity_id}/notes",
+        cli="task note",
+        manage=change_done,
+        expand=changed,
+    ),
+    Action(
+        "estimate",
+        "Estimate a task from similar finished tasks",
+        OneEntity,
+        "planning.estimate",
+        ESTIMATE,
+        "GET /api/tasks/{entity_id}/estimate",
+        manage=_estimated,
+        expand=_only_estimate,
+    ),
+    Action("prioritize", "Rank open tasks", OpenTasks, "planning.prioritize", manage=_prioritized),
+    Action(
+        "detect_cycles",
+        "Find circular dependencies",
+        OpenTasks,
+        "planning.cycles",
+        manage=_cycles,
+    ),
+    *_work(EPIC, NewEpic, ListEpics, ChangeEpic),
+)

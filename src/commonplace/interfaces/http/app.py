@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -15,11 +15,11 @@ from commonplace.interfaces.http.metrics import Metered, Meters
 class HttpApp:
     """An ASGI application with the lifespan of `api`, which serves all paths but endpoints.
 
-    MCP endpoints are in front of FastAPI, whose router would try all its routes for each call.
+    MCP endpoints are in front of the router, which would try all its routes for each call.
     """
 
     def __init__(
-        self, services: Services, meters: Meters, api: FastAPI, endpoints: Mapping[str, ASGIApp]
+        self, services: Services, meters: Meters, api: Starlette, endpoints: Mapping[str, ASGIApp]
     ) -> None:
         self.api, self.endpoints = api, endpoints
         gate = Metered(Gate(self._route, services.access, services.settings), meters)

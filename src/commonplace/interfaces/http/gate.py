@@ -13,9 +13,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
-from commonplace.core.people.authorization import Access, whole_seconds
+from commonplace.core.people.authorization import MCP_FACTOR, Access, whole_seconds
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
+from commonplace.ports import Window
 from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -34,10 +35,14 @@ HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")  # the secret that the servic
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+RATE_LIMITED = -32605  # of JSON-RPC
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 STATUS: dict[type[CommonplaceError], int] = {
     errors.Invalid: 422,
+    errors.InvalidJson: 400,
+    errors.UnsupportedMediaType: 415,
+    errors.PreconditionFailed: 412,
     errors.Unauthorized: 401,
     errors.QuotaExceeded: 402,
     errors.CapabilityDenied: 403,
@@ -82,7 +87,7 @@ def internal_error() -> Response:
 
 def _before_tools(path: str, error: CommonplaceError) -> Response:
     """Map errors to the statuses that MCP clients know before a tool runs: 401, 429, 500."""
-    if path.startswith(("/mcp", "/api/mcp")) and STATUS.get(type(error), 500) >= 500:
+    if is_mcp(path) and STATUS.get(type(error), 500) >= 500:
         return problem(500, "internal_error", error.message)
     return error_response(error)
 
@@ -94,6 +99,7 @@ class Gate:
         self._app = app
         self._access = access
         self._hosts = known_hosts(settings)
+        self._per_minute = settings.rate_requests_per_minute
         self._open = OPEN | {METRICS} if settings.metrics_open else OPEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +112,10 @@ class Gate:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = _hardened(scope["path"], message.get("headers", ()))
+                message["headers"] = [
+                    *_hardened(scope["path"], message.get("headers", ())),
+                    *scope.get("state", {}).get("rate", ()),
+                ]
             await send(message)
 
         try:
@@ -125,7 +134,7 @@ class Gate:
             if not started:
                 await internal_error()(scope, receive, send_hardened)
 
-    async def _refuse(self, scope: Scope, headers: dict[str, str]) -> Response | None:
+    async def _refuse(self, scope: Scope, headers: dict[str, str]) -> ASGIApp | None:
         path = scope["path"]
         if path not in PROBES:
             host, origin = headers.get("host", ""), headers.get("origin")
@@ -159,16 +168,13 @@ class Gate:
             if path == METRICS and (caller.folders is not None or caller.kb_only):
                 raise Unauthorized("Metrics need a token for the whole library.")
             scope.setdefault("state", {})["caller"] = caller
-            window = await self._access.request(caller, mcp=path.startswith(("/mcp", "/api/mcp")))
-            if window is not None and not window.allowed:
-                wait = whole_seconds(window.reset)
-                return problem(
-                    429,
-                    "rate_limit_exceeded",
-                    f"Too many requests; try again in {wait} s.",
-                    {"Retry-After": str(wait)},
-                    retry_after=wait,
-                )
+            mcp = is_mcp(path)
+            window = await self._access.request(caller, mcp=mcp)
+            if window is not None:
+                limit = self._per_minute * (MCP_FACTOR if mcp else 1)
+                scope["state"]["rate"] = _rate_headers(limit, window)
+                if not window.allowed:
+                    return TooManyRequests(limit, whole_seconds(window.reset), mcp=mcp)
         length = headers.get("content-length", "")
         most = largest_body(scope)
         return too_large(most) if length.isdecimal() and int(length[:20]) > most else None
@@ -176,6 +182,50 @@ class Gate:
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and host_name(host) in self._hosts
+
+
+def is_mcp(path: str) -> bool:
+    return path == "/api/mcp" or path == "/mcp" or path.startswith("/mcp/")
+
+
+def _rate_headers(limit: int, window: Window) -> list[tuple[bytes, bytes]]:
+    figures = {"limit": limit, "remaining": window.remaining, "reset": whole_seconds(window.reset)}
+    return [(b"ratelimit-" + name.encode(), b"%d" % value) for name, value in figures.items()]
+
+
+class TooManyRequests:
+    """The answer to a request over the limit; to MCP clients as a JSON-RPC error."""
+
+    def __init__(self, limit: int, wait: int, *, mcp: bool) -> None:
+        self._wait, self._mcp = wait, mcp
+        self._message = (
+            f"Request limit reached: {limit} per minute for this token. Retry in {wait} s, or "
+            "raise COMMONPLACE_RATE_REQUESTS_PER_MINUTE."
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wait, headers = self._wait, {"Retry-After": str(self._wait)}
+        refusal = problem(429, "rate_limit_exceeded", self._message, headers, retry_after=wait)
+        if self._mcp:
+            data = {"error": "rate_limit_exceeded", "retry_after": wait, "retry_after_sec": wait}
+            error = {"code": RATE_LIMITED, "message": self._message, "data": data}
+            body = {"jsonrpc": "2.0", "id": await _request_id(receive), "error": error}
+            refusal = Json(body, 429, headers)
+        await refusal(scope, receive, send)
+
+
+async def _request_id(receive: Receive) -> int | str | None:
+    """Return the id of a JSON-RPC request, without reading more than its beginning."""
+    body, more = bytearray(), True
+    while more and len(body) < MAX_ANONYMOUS_BODY:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    try:
+        found = orjson.loads(body)["id"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return found if type(found) in (int, str) else None
 
 
 def takes_token(path: str) -> bool:

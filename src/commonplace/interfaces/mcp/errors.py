@@ -12,8 +12,8 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorData
 from pydantic import ValidationError
 
 from commonplace.errors import CommonplaceError, Invalid, QuotaExceeded, RateLimited
+from commonplace.interfaces.http.gate import RATE_LIMITED
 
-RATE_LIMITED = -32605
 QUOTA_EXCEEDED = 402
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,13 @@ _CODES: dict[type[CommonplaceError], int] = {
 }
 
 
-def to_mcp_error(error: CommonplaceError) -> MCPError:
+def to_mcp_error(error: Exception) -> MCPError:
+    """Return the JSON-RPC error of an exception; unexpected ones are logged."""
+    if isinstance(error, MCPError):
+        return error
+    if not isinstance(error, CommonplaceError):
+        logger.error("An MCP request failed unexpectedly", exc_info=error)
+        error = CommonplaceError("The server failed; its log says why.")
     code = _CODES.get(type(error), INTERNAL_ERROR)
     data = {"error": error.code, **error.data}
     if code == QUOTA_EXCEEDED:
@@ -37,19 +43,14 @@ def to_mcp_error(error: CommonplaceError) -> MCPError:
 
 
 def with_json_rpc_errors(handler: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Wrap a handler: its errors become JSON-RPC errors, unexpected ones are logged."""
+    """Wrap a handler: its errors become JSON-RPC errors."""
 
     @wraps(handler)
     async def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return await handler(*args, **kwargs)
-        except MCPError:
-            raise
-        except CommonplaceError as error:
-            raise to_mcp_error(error) from error
         except Exception as error:
-            logger.exception("An MCP request failed unexpectedly")
-            raise to_mcp_error(CommonplaceError("The server failed; its log says why.")) from error
+            raise to_mcp_error(error) from error
 
     return call
 

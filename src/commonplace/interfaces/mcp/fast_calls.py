@@ -5,6 +5,7 @@ newest it serializes an answer twice. Here the SDK only classifies the request a
 version, provides the envelope of an answer. Everything but an ordinary tool call is left to it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -21,9 +22,11 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive
 
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.mcp.errors import invalid_params_error, with_json_rpc_errors
+from commonplace.interfaces.mcp.tools import ToolAnswer
 from commonplace.model import Caller, Json as Body
 
 METHOD = "tools/call"
@@ -32,7 +35,9 @@ _LONG_NUMBER = (
     b"0" * 20
 )  # of more than 64 bits: orjson would take another one for it without a word
 
-Call = Callable[[Caller, str, Body | None], Awaitable[tuple[str, Mapping[str, Any]]]]
+WATCH_AFTER = 0.05  # seconds; most calls are over by then, and nobody has to watch the client
+
+Call = Callable[..., Awaitable[ToolAnswer]]
 
 
 class FastCalls:
@@ -45,7 +50,13 @@ class FastCalls:
         }
 
     async def answer(
-        self, caller: Caller, headers: Mapping[str, str], body: bytes
+        self,
+        caller: Caller,
+        headers: Mapping[str, str],
+        body: bytes,
+        receive: Receive,
+        *,
+        errors_as_results: bool = False,
     ) -> Response | None:
         """Return the answer, or None when the SDK has to serve the request."""
         if not _accepts_json(headers.get("accept", "")) or _LONG_NUMBER in body.translate(
@@ -64,15 +75,29 @@ class FastCalls:
                 "params": dict() as params,
             } if not isinstance(number, bool):
                 version = _version(headers, message)
-                return await self._answer(caller, version, number, params) if version else None
+                if version is None:
+                    return None
+                work = self._answer(caller, version, number, params, errors_as_results)
+                modern = version in MODERN_PROTOCOL_VERSIONS
+                return await (_while_connected(receive, work) if modern else work)
         return None
 
     async def _answer(
-        self, caller: Caller, version: str, number: RequestId, params: Body
+        self,
+        caller: Caller,
+        version: str,
+        number: RequestId,
+        params: Body,
+        errors_as_results: bool,
     ) -> Response:
         try:
             validate_client_request(METHOD, version, params)
-            text, structured = await self._call(caller, params["name"], params.get("arguments"))
+            answer = await self._call(
+                caller,
+                params["name"],
+                params.get("arguments"),
+                errors_as_results=errors_as_results,
+            )
         except (
             MCPError,
             ValidationError,
@@ -94,9 +119,11 @@ class FastCalls:
                 status,
             )
         around = self._envelopes[version]
-        result = {**around, "content": [{"type": "text", "text": text}]}
+        result = {**around, "content": [{"type": "text", "text": answer.text}]}
+        if answer.is_error:
+            result["isError"] = True
         if "structuredContent" in around:
-            result["structuredContent"] = structured
+            result["structuredContent"] = answer.structured
         return Json({"jsonrpc": "2.0", "id": number, "result": result})
 
 
@@ -106,11 +133,31 @@ def _empty_answer(server: Server[Any], version: str) -> Body:
         by_alias=True, mode="json", exclude_none=True
     )
     answer = serialize_server_result(METHOD, version, nothing)
-    return (
-        answer | {"_meta": {SERVER_INFO_META_KEY: server.server_info_stamp}}
-        if version in MODERN_PROTOCOL_VERSIONS
-        else answer
-    )
+    if version not in MODERN_PROTOCOL_VERSIONS:
+        return answer
+    # Without the icon, which would be in every answer; `server/discover` has it.
+    stamp = {key: server.server_info_stamp[key] for key in ("name", "version")}
+    return answer | {"_meta": {SERVER_INFO_META_KEY: stamp}}
+
+
+async def _while_connected(receive: Receive, work: Awaitable[Response]) -> Response:
+    """Cancel the work when the client leaves, as the newest protocol wants it."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    watchers: list[asyncio.Task[None]] = []
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        task.cancel("the client left")
+
+    timer = loop.call_later(WATCH_AFTER, lambda: watchers.append(loop.create_task(watch())))
+    try:
+        return await work
+    finally:
+        timer.cancel()
+        for watcher in watchers:
+            watcher.cancel()
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,13 @@ from commonplace.core.services import Services
 from commonplace.interfaces.http.gate import MAX_BODY, headers_of, not_json, problem
 from commonplace.interfaces.mcp.errors import refuse_lone_surrogates, refuse_non_message
 from commonplace.interfaces.mcp.fast_calls import Call, FastCalls
-from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS, Context, Toolset
+from commonplace.interfaces.mcp.server import (
+    ALL_TOOLS,
+    ENDPOINTS,
+    Context,
+    Toolset,
+    wants_results,
+)
 from commonplace.model import Caller
 
 
@@ -24,7 +30,8 @@ def mcp_endpoints(
     """Return the endpoints by path, and the context to serve them in, behind the gate."""
     everything = _make_endpoint(Toolset(ALL_TOOLS, services))
     toolsets = {
-        f"/mcp/{name}": _make_endpoint(Toolset(tools, services)) for name, tools in TOOLSETS.items()
+        f"/mcp/{name}": _make_endpoint(Toolset(tools, services))
+        for name, tools in ENDPOINTS.items()
     }
     endpoints = {"/mcp": everything, "/api/mcp": everything, **toolsets}
     return endpoints, _run_all([everything, *toolsets.values()])
@@ -95,7 +102,13 @@ class Endpoint:
         if (
             self._calls and not tells and len(headers) == len(scope["headers"])
         ):  # none is said twice
-            answer = await self._calls.answer(scope["state"]["caller"], headers, body)
+            answer = await self._calls.answer(
+                scope["state"]["caller"],
+                headers,
+                body,
+                receive,
+                errors_as_results=wants_results(Request(scope)),
+            )
             if answer is not None:
                 await answer(scope, receive, send)
                 return

@@ -1,19 +1,45 @@
-"""/openapi.json for programs and /docs for people, with nothing loaded from elsewhere."""
+"""/openapi.json for programs and /docs for people, made of the actions."""
 
 import json
+from functools import cache
 from html import escape
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from commonplace.interfaces.http.gate import OPEN, Json
-from commonplace.interfaces.rest.routes import ApiRoute
+import commonplace
+from commonplace.interfaces.actions.action import Action
+from commonplace.interfaces.actions.registry import ROOMS
+from commonplace.interfaces.actions.shapes import Shape, said
+from commonplace.interfaces.http.gate import Json
+from commonplace.interfaces.rest import probes
+from commonplace.interfaces.rest.routes import IF_REVISION
 from commonplace.model import Json as Schema
 
+DESCRIPTION = (
+    "Keep texts and pages in a library, file them in folders, and search them by meaning and by "
+    "words. Every request carries `Authorization: Bearer sk_...`; `commonplace token create` "
+    "makes a token."
+)
+PROBLEM = Shape("Problem", None, error=said(str, "error"), message=said(str, "message"))
+ERRORS = {
+    400: "`invalid_json`: the body is not JSON",
+    401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
+    402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
+    403: "`capability_denied` with `required` and `have`, or `forbidden_scope`",
+    404: "`not_found`: not there, or not for this token",
+    409: "`conflict` with the present `revision`, or `name_taken`",
+    412: "`precondition_failed`: `If-Match` is stale; with the present `revision`",
+    413: "`payload_too_large`",
+    415: "`unsupported_media_type`: the body is not `application/json`",
+    422: "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read",
+    429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",
+    503: "`storage_failed` or `embedding_failed`: try again later",
+}
+_ALWAYS = (401, 422, 429, 503)
+_WITH_BODY = (400, 413, 415)
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -35,67 +61,181 @@ def docs_routes() -> list[Route]:
 
 
 async def _openapi(request: Request) -> Response:
-    return Json(openapi(request.app))
+    return Json({**openapi(), "servers": [{"url": str(request.base_url).rstrip("/")}]})
 
 
 async def _docs(request: Request) -> Response:
-    return HTMLResponse(page(openapi(request.app)), headers={"Content-Security-Policy": POLICY})
+    return HTMLResponse(page(openapi()), headers={"Content-Security-Policy": POLICY})
 
 
-def openapi(app: FastAPI) -> Schema:
-    """Return FastAPI's document (built once), with the bearer token that the gate requires."""
-    if app.openapi_schema is None:
-        routes = [
-            route.for_schema() if isinstance(route, ApiRoute) else route for route in app.routes
-        ]
-        schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=routes
-        )
-        schema["components"]["securitySchemes"] = {
-            "token": {
-                "type": "http",
-                "scheme": "bearer",
-                "description": "`sk_...`, or a JWT where the server takes them",
-            }
+@cache
+def openapi() -> Schema:
+    """Return the document of all routes, built once."""
+    paths: Schema = {}
+    schemas: Schema = {}
+    for tag, (_, actions) in ROOMS.items():
+        for action in actions:
+            if action.route:
+                operation = _operation(action, schemas) | {"tags": [tag]}
+                paths.setdefault(action.path, {})[action.method.lower()] = operation
+    for route in probes.ROUTES:
+        paths[route.path] = {"get": _probe(route)}
+    _add_shape(PROBLEM, schemas)
+    tags = [{"name": tag, "description": text} for tag, (text, _) in ROOMS.items()]
+    bearer = {"type": "http", "scheme": "bearer", "description": "`sk_...`, or a JWT"}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Commonplace",
+            "version": commonplace.__version__,
+            "description": DESCRIPTION,
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "tags": [*tags, {"name": "probes", "description": "Health, readiness and metrics"}],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(schemas.items())),
+            "securitySchemes": {"token": bearer},
+        },
+    }
+
+
+def _operation(action: Action, schemas: Schema) -> Schema:
+    shape = action.input.model_json_schema(ref_template="#/components/schemas/{model}")
+    fields, needed = shape["properties"], shape.get("required", [])
+    in_body = action.method in ("POST", "PATCH")
+    outside = [*action.path_fields, *(action.query if in_body else fields)]
+    operation: Schema = {"operationId": action.name, "summary": action.title}
+    if action.description:
+        operation["description"] = action.description
+    parameters = [
+        {
+            "name": name,
+            "in": "path" if name in action.path_fields else "query",
+            "required": name in action.path_fields or name in needed,
+            "schema": _refuse_nul(_as_parameter(fields[name])),
         }
-        for path, operations in schema["paths"].items():
-            for operation in operations.values():
-                operation["security"] = [] if path in OPEN else [{"token": []}]
-        _refuse_nul(schema)
-        app.openapi_schema = schema
-    return app.openapi_schema
+        for name in dict.fromkeys(outside)
+    ]
+    parameters += _headers(action)
+    if parameters:
+        operation["parameters"] = parameters
+    body = {name: each for name, each in fields.items() if name not in outside}
+    if in_body and body:
+        schemas[f"{action.input.__name__}Body"] = _refuse_nul(
+            {
+                **{key: value for key, value in shape.items() if key != "description"},
+                "title": f"{action.input.__name__}Body",
+                "properties": body,
+                "required": [name for name in needed if name in body],
+            }
+            | ({"examples": [action.example]} if action.example else {})
+        )
+        reference = {"$ref": f"#/components/schemas/{action.input.__name__}Body"}
+        operation["requestBody"] = {
+            "content": {"application/json": {"schema": reference}},
+            "required": any(name in body for name in needed),
+        }
+    operation["responses"] = _responses(action, schemas, bool(body) and in_body)
+    return operation
 
 
-def _refuse_nul(schema: Schema) -> None:
-    """State in the schema that no text may contain NUL, as `check_text` requires."""
-    operations = [
-        operation for methods in schema["paths"].values() for operation in methods.values()
+def _headers(action: Action) -> list[Schema]:
+    """The headers that an action takes, beside the token."""
+    shown = {}
+    if action.method == "POST" and action.status == 201:
+        shown["Idempotency-Key"] = (
+            "Within 24 hours, the same key and body return the first answer instead of creating "
+            "a second one"
+        )
+    if IF_REVISION in action.input.model_fields:
+        shown["If-Match"] = "The ETag that you read; 412 if it is stale"
+    if action.method == "GET" and "revision" in action.output.properties:
+        shown["If-None-Match"] = "The ETag that you have; 304 if it is still right"
+    return [
+        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+        for name, text in shown.items()
     ]
-    shapes = [
-        parameter["schema"]
-        for operation in operations
-        for parameter in operation.get("parameters", ())
-    ]
-    shapes += [
-        _content(schema, operation["requestBody"])
-        for operation in operations
-        if "requestBody" in operation
-    ]
-    while shapes:
-        shape = shapes.pop()
-        if shape.get("type") == "string" and "enum" not in shape:
-            shape["allOf"] = [{"pattern": r"^[^\x00]*$"}]
-        shapes += [
-            *shape.get("properties", {}).values(),
-            *shape.get("anyOf", ()),
-            *filter(None, [shape.get("items")]),
-        ]
+
+
+def _responses(action: Action, schemas: Schema, has_body: bool) -> Schema:
+    """Describe the answers that an action can have."""
+    _add_shape(action.output, schemas)
+    content = {"application/json": {"schema": action.output.reference}}
+    answers = {action.status: "Success"} | dict(action.also)
+    shown: Schema = {
+        str(status): {"description": text, "content": content} for status, text in answers.items()
+    }
+    if action.method == "GET" and "revision" in action.output.properties:
+        shown["304"] = {"description": "Not changed"}
+    named = bool(action.path_fields) or "project" in action.input.model_fields
+    possible = {
+        *_ALWAYS,
+        *(_WITH_BODY if has_body else ()),
+        *((403,) if action.writes else ()),
+        *((404,) if named else ()),
+        *((409,) if action.writes else ()),
+        *((412,) if IF_REVISION in action.input.model_fields else ()),
+        *((402,) if action.verb in ("library.add", "uploads.finish", "library.retry") else ()),
+    }
+    problem = {"application/json": {"schema": PROBLEM.reference}}
+    shown |= {
+        str(status): {"description": ERRORS[status], "content": problem}
+        for status in sorted(possible)
+    }
+    return shown
+
+
+def _add_shape(shape: Shape, schemas: Schema) -> None:
+    if shape.name not in schemas:
+        schemas[shape.name] = {"title": shape.name, **shape.schema}
+        for part in shape.parts:
+            _add_shape(part, schemas)
+
+
+def _probe(route: Route) -> Schema:
+    text = " ".join((route.endpoint.__doc__ or "").split())
+    title, _, description = text.partition(". ")
+    plain = {"text/plain": {}} if route.path == "/metrics" else {"application/json": {}}
+    shown: Schema = {
+        "operationId": route.endpoint.__name__,
+        "summary": title.rstrip("."),
+        "tags": ["probes"],
+        "security": [{"token": []}] if route.path == "/metrics" else [],
+        "responses": {"200": {"description": "Success", "content": plain}},
+    }
+    return shown | ({"description": description} if description else {})
+
+
+def _as_parameter(schema: Schema) -> Schema:
+    """Leave out null: a query has no way to say it."""
+    choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) == 1:
+        schema = {key: value for key, value in schema.items() if key != "anyOf"} | choices[0]
+    return {k: v for k, v in schema.items() if k != "title" and not (k == "default" and v is None)}
+
+
+def _refuse_nul(schema: Schema) -> Schema:
+    """State that no text may contain NUL, as `check_text` requires."""
+    schema = dict(schema)
+    if schema.get("type") == "string" and "enum" not in schema:
+        schema["allOf"] = [{"pattern": r"^[^\x00]*$"}]
+    for key in ("properties", "$defs"):
+        if key in schema:
+            schema[key] = {name: _refuse_nul(each) for name, each in schema[key].items()}
+    if "anyOf" in schema:
+        schema["anyOf"] = [_refuse_nul(each) for each in schema["anyOf"]]
+    if isinstance(schema.get("items"), dict):
+        schema["items"] = _refuse_nul(schema["items"])
+    schema.pop("title", None) if "properties" not in schema else None
+    return schema
 
 
 def page(schema: Schema) -> str:
     info = schema["info"]
     operations = "".join(
-        _operation(schema, path, method, operation)
+        _entry(schema, path, method, operation)
         for path, methods in schema["paths"].items()
         for method, operation in methods.items()
     )
@@ -109,7 +249,7 @@ def page(schema: Schema) -> str:
     )
 
 
-def _operation(schema: Schema, path: str, method: str, operation: Schema) -> str:
+def _entry(schema: Schema, path: str, method: str, operation: Schema) -> str:
     parts = [f"<p>{escape(operation.get('description', ''))}"]
     if "parameters" in operation:
         parts.append(
@@ -130,17 +270,12 @@ def _operation(schema: Schema, path: str, method: str, operation: Schema) -> str
 
 def _parameter(parameter: Schema) -> str:
     required = "required" if parameter.get("required") else ""
-    kind = json.dumps(
-        {
-            key: value
-            for key, value in parameter["schema"].items()
-            if key not in ("title", "description")
-        }
-    )
+    shown = {key: value for key, value in parameter["schema"].items() if key != "description"}
+    text = parameter.get("description") or parameter["schema"].get("description", "")
     return (
         f"<tr><td><code>{escape(parameter['name'])}</code><td>{parameter['in']} "
-        f"{required}<td><code>{escape(kind)}"
-        f"</code><td>{escape(parameter.get('description', ''))}</tr>"
+        f"{required}<td><code>{escape(json.dumps(shown))}"
+        f"</code><td>{escape(text)}</tr>"
     )
 
 

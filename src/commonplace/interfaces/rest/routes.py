@@ -1,134 +1,210 @@
-"""Shared parts of the routes: services and caller, ids, error responses."""
+"""Routes made of the actions: read the input, run the action, write the answer."""
 
-import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import wraps
-from typing import Annotated, Any, Literal
+import hashlib
+import json
+from typing import Any
+from urllib.parse import urlencode
 
-from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.routing import APIRoute
-from pydantic import AfterValidator, Field
-from typing_extensions import TypedDict
+from pydantic.fields import FieldInfo
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from commonplace.core.services import Services
-from commonplace.interfaces.actions.items import check_text
+from commonplace.errors import (
+    Conflict,
+    Invalid,
+    InvalidJson,
+    PreconditionFailed,
+    UnsupportedMediaType,
+)
+from commonplace.interfaces.actions.action import Action, Answer
+from commonplace.interfaces.actions.fields import Input, check_text, parse
+from commonplace.interfaces.actions.registry import ACTIONS
+from commonplace.interfaces.actions.shapes import Listing
 from commonplace.interfaces.http.gate import Json
-from commonplace.model import Caller
+from commonplace.model import Caller, Json as Values
+
+LONGEST_KEY = 200  # of an Idempotency-Key
+IF_REVISION = "expected_revision"
+_IN_BODY = ("POST", "PATCH")
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRequest:
-    services: Services
-    caller: Caller
+class NamedRoute(Route):
+    """A route that metrics can name."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, child = super().matches(scope)
+        return match, {**child, "route": self}
 
 
-class ApiRoute(APIRoute):
-    """A route whose function gets an ApiRequest and whose answer is serialized as it is.
+def action_routes() -> list[Route]:
+    return [action_route(action) for action in ACTIONS.values() if action.route]
 
-    Its annotation is the schema, checked by mypy. FastAPI's injection and validation take longer
-    than reading an item.
-    """
 
-    def __init__(self, path: str, endpoint: Callable[..., Awaitable[Any]], **options: Any) -> None:
-        self._options = options
-        super().__init__(
-            path,
-            _with_request(endpoint, options.get("status_code") or 200),
-            **options | {"response_model": None},
+def action_route(action: Action) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return await respond(action, request)
+
+    return NamedRoute(action.path, endpoint, methods=[action.method], name=action.name)
+
+
+async def respond(action: Action, request: Request) -> Response:
+    services: Services = request.app.state.services
+    caller: Caller = request.state.caller
+    if action.needs is not None:
+        services.access.require(caller, action.needs)  # before the body
+    args = parse(action.input, **await _values(action, request))
+    expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
+    if expected is not None:
+        if getattr(args, IF_REVISION) not in (None, expected):
+            raise Invalid("`If-Match` and `expected_revision` differ; send one of them.")
+        args = args.model_copy(update={IF_REVISION: expected})
+    key = request.headers.get("idempotency-key")
+    if key is not None and action.method == "POST" and action.status == 201:
+        return await _once(action, services, caller, args, key)
+    try:
+        answer = await action.answer(services, caller, args)
+    except Conflict as error:
+        if expected is None:
+            raise
+        raise PreconditionFailed(error.message, **error.data) from None
+    return _response(action, request, answer, args)
+
+
+def _response(action: Action, request: Request, answer: Answer, args: Input) -> Response:
+    body = answer.json
+    if isinstance(action.output, Listing) and action.output.paged:
+        body["next"] = _next_page(request, body)
+    status = action.status_of(answer.value) if action.status_of else action.status
+    if action.method not in ("GET", "PATCH") or "revision" not in body:
+        return Json(body, status)
+    tag = f'W/"{body["revision"]}"'
+    if action.method == "GET" and _matches(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers={"ETag": tag})
+    return Json(body, status, {"ETag": tag})
+
+
+# -- the input
+
+
+async def _values(action: Action, request: Request) -> dict[str, Any]:
+    """Return the values of path, query and body, as `parse` takes them."""
+    path = {name: check_text(value) for name, value in request.path_params.items()}
+    if action.method not in _IN_BODY:
+        return {"values": _query(action, request) | path, "as_text": True}
+    values = await _body(request)
+    if not isinstance(values, dict):
+        raise Invalid("The body must be an object.")
+    if wrong := values.keys() & {*path, *action.query}:
+        raise Invalid(f"`{min(wrong)}` belongs into the address, not into the body.")
+    asked = _query(action, request, action.query) if action.query else {}
+    asked = {name: _as_bool(name, value) for name, value in asked.items()}
+    return {"values": values | asked | path}
+
+
+def _query(action: Action, request: Request, known: tuple[str, ...] = ()) -> Values:
+    """Return the query; fields that are lists may be given several times."""
+    fields = action.input.model_fields
+    values: Values = {}
+    for name, value in request.query_params.multi_items():
+        if known and name not in known:
+            continue
+        if name in request.path_params:
+            raise Invalid(f"Unknown field `{name}`; it is part of the path.")
+        if name in fields and is_list(fields[name]):
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise Invalid(f"`{name}` is given more than once.")
+        else:
+            values[name] = value
+    return values
+
+
+def is_list(field: FieldInfo) -> bool:
+    return "list[" in str(field.annotation)
+
+
+def _as_bool(name: str, value: str) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    if value.lower() not in known:
+        raise Invalid(f"`{name}` must be true or false.")
+    return known[value.lower()]
+
+
+async def _body(request: Request) -> Any:
+    """Return the JSON of the body; an empty one is an empty object."""
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise Invalid("The connection was lost before the whole request had come.") from None
+    if not body:
+        return {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise UnsupportedMediaType("Send the body with `Content-Type: application/json`.")
+    try:
+        return json.loads(body)
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"The body is not JSON: {error}.") from None
+    except (ValueError, RecursionError):
+        raise InvalidJson(
+            "The body cannot be read as JSON: send UTF-8, not nested too deep, with numbers that "
+            "are not too long."
+        ) from None
+
+
+# -- headers
+
+
+def _expected_revision(request: Request) -> int | None:
+    """Return the revision of If-Match, if there is one; `*` matches any."""
+    tag = request.headers.get("if-match", "*").strip()
+    if tag == "*":
+        return None
+    number = tag.removeprefix("W/").strip('"')
+    if not number.isdecimal() or not 0 < int(number) < 2**31:
+        raise Invalid('`If-Match` must be an ETag of this API, such as W/"3".')
+    return int(number)
+
+
+def _matches(header: str | None, tag: str) -> bool:
+    tags = [each.strip().removeprefix("W/") for each in (header or "").split(",")]
+    return tag.removeprefix("W/") in tags or tags == ["*"]
+
+
+def _next_page(request: Request, body: Values) -> str | None:
+    """Return the address of the next page, with the same filters."""
+    if not body["has_more"]:
+        return None
+    others = [pair for pair in request.query_params.multi_items() if pair[0] != "page"]
+    return f"{request.url.path}?{urlencode([*others, ('page', body['page'] + 1)])}"
+
+
+async def _once(
+    action: Action, services: Services, caller: Caller, args: Input, key: str
+) -> Response:
+    """Answer a repeated Idempotency-Key with the first answer, without its secret."""
+    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
+        raise Invalid(f"`Idempotency-Key` must have 1 to {LONGEST_KEY} printable characters.")
+    digest = hashlib.sha256(f"{action.name} {args.model_dump_json()}".encode()).hexdigest()
+    keys, where = services.store.idempotency, (caller.library_id, caller.queue, key)
+    first = await keys.claim(*where, digest)
+    if first is not None:
+        if first.request_digest != digest:
+            raise Invalid("This `Idempotency-Key` was used with another request.")
+        if first.status is None:
+            raise Conflict("The first request with this `Idempotency-Key` is still running.")
+        return Response(
+            first.answer, first.status, {"Idempotent-Replayed": "true"}, "application/json"
         )
-
-    def for_schema(self) -> APIRoute:
-        """Return the route with its response schema: building them all takes a tenth of a start."""
-        return APIRoute(self.path, self.endpoint, **self._options)
-
-
-def _with_request(
-    endpoint: Callable[..., Awaitable[Any]], status: int
-) -> Callable[..., Awaitable[Response]]:
-    signature = inspect.signature(endpoint)
-    takes_api, takes_request = "api" in signature.parameters, "request" in signature.parameters
-
-    @wraps(endpoint)
-    async def run(request: Request, **values: Any) -> Response:
-        if takes_api:
-            values["api"] = ApiRequest(request.app.state.services, request.state.caller)
-        if takes_request:
-            values["request"] = request
-        answer = await endpoint(**values)
-        if isinstance(answer, Response):
-            return answer
-        told = values.get("response")  # where the function says by itself which status it is
-        return Json(answer, (told and told.status_code) or status)
-
-    asked = inspect.Parameter(
-        "request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Request
-    )
-    others = [each for name, each in signature.parameters.items() if name not in ("api", "request")]
-    run.__signature__ = signature.replace(parameters=[asked, *others])  # type: ignore[attr-defined]
-    return run
-
-
-_Id = Annotated[str, Field(max_length=200), AfterValidator(check_text)]
-ItemId = Annotated[
-    _Id,
-    Path(
-        description=(
-            "An item's id in any of its spellings: UUID, public_id, or `document_<public_id>`"
-        )
-    ),
-]
-Id = Annotated[_Id, Path()]
-AtRevision = Annotated[
-    int | None,
-    Query(
-        ge=1,
-        le=2**31 - 1,
-        description=(
-            "Only if it is still at this revision; otherwise 409 `conflict`, with the present one"
-        ),
-    ),
-]
-
-
-class Problem(TypedDict):
-    error: str
-    message: str
-
-
-class Ok(TypedDict):
-    ok: Literal[True]
-
-
-OK: Ok = {"ok": True}
-
-_ERRORS = {
-    400: "The body is not JSON",
-    401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
-    402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
-    403: (
-        "`capability_denied`, with what is `required` and what the token has (`have`); or "
-        "`forbidden_scope`"
-    ),
-    404: "`not_found`: not there, or not for this token",
-    409: "`name_taken`; or `conflict`: somebody else was first",
-    413: "`payload_too_large`",
-    415: "`unsupported_media_type`: the body is not sent as `application/json`",
-    421: "`unknown_host`: see COMMONPLACE_ALLOWED_HOSTS",
-    422: (
-        "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read, and "
-        "nothing was stored"
-    ),
-    429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",
-    503: "`storage_failed` or `embedding_failed`: try again later",
-}
-# Named, not given as a model: FastAPI would make a validator for each error of each route, a
-# third of a second at every start.
-_PROBLEM = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {"content": _PROBLEM, "description": text} for status, text in _ERRORS.items()
-}
-
-
-def api_router(tag: str, prefix: str = "/api/v1") -> APIRouter:
-    return APIRouter(prefix=prefix, tags=[tag], responses=RESPONSES, route_class=ApiRoute)
+    try:
+        answer = await action.answer(services, caller, args)
+    except BaseException:
+        await keys.release(*where)
+        raise
+    status = action.status_of(answer.value) if action.status_of else action.status
+    kept = {name: value for name, value in answer.json.items() if name != action.secret}
+    await keys.finish(*where, status, json.dumps(kept))
+    return Json(answer.json, status)

@@ -1,16 +1,19 @@
-"""Where services report that they are done."""
+"""Where transcription services report that they are done."""
 
-from fastapi import Request
+from starlette.requests import Request
+from starlette.responses import Response
 
-from commonplace.interfaces.rest.routes import OK, Ok, api_router
+from commonplace.interfaces.http.gate import Json
+from commonplace.interfaces.rest.routes import NamedRoute
 
-router = api_router("webhooks")
+
+async def _receive(request: Request) -> Response:
+    """Take a report. Only the service that was given the address has the secret for it."""
+    secret = request.query_params.get("secret", "")  # Gladia sends no header of ours
+    given = request.headers.get("x-commonplace-secret", secret)
+    webhooks = request.app.state.services.webhooks
+    await webhooks.receive(request.path_params["provider"], given, request.body)
+    return Json({"ok": True})
 
 
-# Not in the schema: only the service that was given the address, and the secret with it, has any
-# use for it.
-@router.post("/webhooks/transcription/{provider}", include_in_schema=False)
-async def transcription(provider: str, request: Request, secret: str = "") -> Ok:
-    given = request.headers.get("x-commonplace-secret", secret)  # Gladia sends no header of ours
-    await request.app.state.services.webhooks.receive(provider, given, request.body)
-    return OK
+ROUTES = [NamedRoute("/api/v1/webhooks/transcription/{provider}", _receive, methods=["POST"])]

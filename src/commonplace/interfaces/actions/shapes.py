@@ -1,0 +1,235 @@
+"""Shapes of answers: the names of their fields, and how each is read off a value of the core.
+
+A shape names attributes; their types come from the value's class, so that a field is declared
+where the value is. Only fields that differ say how.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from inspect import getattr_static
+from operator import attrgetter, itemgetter
+from typing import Any, get_type_hints
+
+from commonplace.model import Json
+from commonplace.settings import Settings
+
+NOTHING: list[Any] = []
+# Fields that clients count on, so MCP answers have them also when they are empty.
+ALWAYS = frozenset(
+    "folder_id saved_at source_url conflicts tags key_points sections related_disks answer "
+    "next_section degraded url items hits results disks entities candidates content published_at".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What an answer may depend on beside the value: the input and the settings."""
+
+    args: Any
+    settings: Settings
+
+
+Get = Callable[[Any, Call], Any]
+
+
+def moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def plain(value: Any) -> Any:
+    """Return a value of the model as JSON."""
+    if isinstance(value, datetime):
+        return moment(value)
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def compact(answer: Any) -> Any:
+    """Leave out nulls and empty lists, but for fields that clients count on."""
+    if isinstance(answer, dict):
+        return {
+            name: compact(value)
+            for name, value in answer.items()
+            if (value is not None and value != NOTHING) or name in ALWAYS
+        }
+    return [compact(each) for each in answer] if isinstance(answer, list) else answer
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field that is not simply an attribute: its type, how to get it, and help."""
+
+    kind: Any  # a type, a shape, or a list with one shape
+    get: Get | str | int  # a function, the path of an attribute, or an index
+    help: str = ""
+    optional: bool = False  # left out where `get` returns None
+    null: bool = False  # a shape that may be null
+
+
+class Shape:
+    """A JSON object made of a value. Called with a value and the call, it returns the object."""
+
+    def __init__(
+        self,
+        name: str,
+        of: type | str | None,
+        names: str = "",
+        /,
+        *,
+        base: "Shape | None" = None,
+        at: str | int = "",
+        **special: Field | str,
+    ) -> None:
+        """`of`: the class of the value, or its path, imported only to describe the shape.
+
+        `names`: its attributes; `special`: other fields, or names of attributes with another name.
+        `base`: a shape whose fields come first, of the value's attribute `at`.
+        """
+        self.name, self._of, self._base = name, of, base
+        self._part = _reader(at)
+        self._fields: dict[str, Field | str] = {n: n for n in names.split()} | special
+        self._getters = [
+            (key, _getter(field), isinstance(field, Field) and field.optional)
+            for key, field in self._fields.items()
+        ]
+
+    def __call__(self, value: Any, call: Call) -> Json:
+        answer: Json = {}
+        if self._base is not None:
+            answer = self._base(self._part(value), call)
+        for name, get, optional in self._getters:
+            read = get(value, call)
+            if not optional or read is not None:
+                answer[name] = read
+        return answer
+
+    @cached_property
+    def properties(self) -> dict[str, Json]:
+        """The JSON schemas of the fields, in which other shapes are references."""
+        base = self._base.properties if self._base is not None else {}
+        return base | {name: self._schema(field) for name, field in self._fields.items()}
+
+    @cached_property
+    def required(self) -> list[str]:
+        base = self._base.required if self._base is not None else []
+        return base + [name for name, _, optional in self._getters if not optional]
+
+    @property
+    def parts(self) -> "list[Shape]":
+        """The shapes that this one refers to."""
+        kinds = [field.kind for field in self._fields.values() if isinstance(field, Field)]
+        named = [kind[0] if isinstance(kind, list) else kind for kind in kinds]
+        base = self._base.parts if self._base is not None else []
+        return base + [kind for kind in named if isinstance(kind, Shape)]
+
+    @property
+    def reference(self) -> Json:
+        return {"$ref": f"#/components/schemas/{self.name}"}
+
+    @property
+    def schema(self) -> Json:
+        return {"type": "object", "properties": self.properties, "required": self.required}
+
+    def _schema(self, field: Field | str) -> Json:
+        if isinstance(field, str):
+            return type_schema(_type_of(self._of, field))
+        kind = field.kind
+        if isinstance(kind, Shape):
+            schema = kind.reference
+            schema = {"anyOf": [schema, {"type": "null"}]} if field.null else schema
+        elif isinstance(kind, list):
+            schema = {"type": "array", "items": kind[0].reference}
+        else:
+            schema = type_schema(kind)
+        return schema | ({"description": field.help} if field.help else {})
+
+
+def many(shape: Shape, path: str | int, help: str = "") -> Field:
+    """A list of values, each in a shape."""
+    get = _reader(path)
+    return Field([shape], lambda value, call: [shape(one, call) for one in get(value)], help)
+
+
+def one(shape: Shape, path: str | int, help: str = "") -> Field:
+    """A value in a shape, or null."""
+    get = _reader(path)
+
+    def read(value: Any, call: Call) -> Json | None:
+        found = get(value)
+        return None if found is None else shape(found, call)
+
+    return Field(shape, read, help, null=True)
+
+
+def said(kind: Any, path: str | int, help: str = "") -> Field:
+    """An attribute with another type or with help."""
+    return Field(kind, path, help)
+
+
+def _getter(field: Field | str) -> Get:
+    get = field if isinstance(field, str) else field.get
+    if callable(get):
+        return get
+    read = _reader(get)
+    return lambda value, call: plain(read(value))
+
+
+def _reader(path: str | int) -> Callable[[Any], Any]:
+    """Return what reads an attribute, or an entry of a tuple; "" is the value itself."""
+    if path == "":
+        return lambda value: value
+    return itemgetter(path) if isinstance(path, int) else attrgetter(path)
+
+
+def type_schema(kind: Any) -> Json:
+    """Return the JSON schema of a type, without the names that pydantic invents."""
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(kind).json_schema(mode="serialization")
+    schema.pop("title", None)
+    return schema
+
+
+def _type_of(of: type | str | None, path: str) -> Any:
+    """Return the type of an attribute, also of one that a property computes."""
+    kind: Any = of
+    if isinstance(of, str):
+        module, _, name = of.rpartition(".")
+        kind = getattr(import_module(module), name)
+    for name in path.split("."):
+        hints = get_type_hints(kind)
+        if name not in hints:
+            attribute = getattr_static(kind, name)
+            hints = {name: get_type_hints(attribute.fget)["return"]}
+        kind = hints[name]
+    return kind
+
+
+# -- answers that many actions share
+
+OK = Shape("Ok", None, ok=Field(bool, lambda value, call: True))
+
+
+class Listing(Shape):
+    """A list of values in a shape, with their total; `paged` ones say which page it is."""
+
+    def __init__(self, key: str, shape: Shape, *, paged: bool = False) -> None:
+        pages = {"page": int, "per_page": int, "has_more": bool, "next": str | None}
+        more = {name: said(kind, name) for name, kind in pages.items()} if paged else {}
+        entries = Field([shape], key)
+        super().__init__(f"{shape.name}List", None, total=said(int, "total"), **more)
+        self._fields = {key: entries} | self._fields
+        self._key, self._shape, self.paged = key, shape, paged
+
+    def __call__(self, value: Any, call: Call) -> Json:
+        """Take a list, or a list and the total. `next` is what REST adds: the address of a page."""
+        found, total = value if isinstance(value, tuple) else (value, len(value))
+        answer: Json = {self._key: [self._shape(each, call) for each in found], "total": total}
+        if self.paged:
+            page, per_page = call.args.page, call.args.per_page
+            answer |= {"page": page, "per_page": per_page, "has_more": page * per_page < total}
+        return answer
