@@ -92,9 +92,9 @@ def _draft(text: str, title: str) -> Draft:
     """Fetch a lone address; keep everything else as a note with its first line as title."""
     try:
         if _ADDRESS.fullmatch(text):
-            return Ingest(kind="url", url=text, title=title or None).to_draft()
+            return Ingest(kind="url", url=text, title=title or None).draft
         first = text.splitlines()[0].strip("# ") if text else ""
-        return Ingest(kind="text", text=text, title=title or first[:TITLE]).to_draft()
+        return Ingest(kind="text", text=text, title=title or first[:TITLE]).draft
     except ValidationError as error:
         raise Invalid(_said(error)) from None
 
