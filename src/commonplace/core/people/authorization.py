@@ -161,7 +161,7 @@ class Access:
             found[bucket.name] = Allowance()
             if bound := self._bound(caller, bucket):
                 window = await self._limits.peek(_key(caller, bucket), bound, HOUR)
-                found[bucket.name] = Allowance(bound, window.remaining, whole_seconds(window.reset))
+                found[bucket.name] = Allowance(bound, window.remaining, math.ceil(window.reset))
         return found
 
     async def flush(self) -> None:
