@@ -38,47 +38,56 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
     project or epic, which is faster if so many belong to it that a page fills soon.
     """
     joined = _PROBED if probed else _JOINED
-    conditions: dict[str, tuple[bool, Any]] = {
-        # A subquery that runs once: correlated, it took forty times as long on SQLite.
-        """i.id IN (SELECT w.item_id FROM folder_items AS w WHERE w.library_id = :library_id
+    return join_asked(
+        {
+            # A subquery that runs once: correlated, it took forty times as long on SQLite.
+            """i.id IN (SELECT w.item_id FROM folder_items AS w WHERE w.library_id = :library_id
            AND w.folder_id = :w_folder)""": (where.folder_id is not None, where.folder_id),
-        "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
-        "i.archived = :w_archived": (where.archived is not None, int(where.archived or 0)),
-        "i.entity_type IN :w_types": (bool(where.entity_types), list(where.entity_types)),
-        "NOT i.entity_type IN :w_not_types": (
-            bool(where.not_entity_types),
-            list(where.not_entity_types),
-        ),
-        "i.status IN :w_statuses": (bool(where.statuses), list(where.statuses)),
-        "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
-        "i.priority = :w_priority": (where.priority is not None, where.priority),
-        "i.category = :w_category": (where.category is not None, where.category),
-        "CASE WHEN i.annotates IS NULL THEN 0 ELSE 1 END = :w_notes": (
-            where.notes is not None,
-            int(where.notes or 0),
-        ),
-        "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
-        "i.created_at >= :w_since": (where.since is not None, where.since),
-        "i.created_at <= :w_until": (where.until is not None, where.until),
-        list_contains("i.tags", "w_tag"): (where.tag is not None, list_element(where.tag)),
-        list_contains("i.languages", "w_language"): (
-            where.language is not None,
-            list_element(where.language),
-        ),
-        list_contains("i.assignees", "w_assignee"): (
-            where.assignee is not None,
-            list_element(where.assignee),
-        ),
-        joined.format(kind="BELONGS_TO", name="w_project"): (
-            where.project_id is not None,
-            where.project_id,
-        ),
-        joined.format(kind="PART_OF", name="w_epic"): (where.epic_id is not None, where.epic_id),
-        text_contains("w_text", where.text, "i.title", "i.url", "i.tags"): (
-            bool(where.text),
-            like_pattern(where.text),
-        ),
-    }
+            "i.in_kb = :w_in_kb": (where.in_kb is not None, int(where.in_kb or 0)),
+            "i.archived = :w_archived": (where.archived is not None, int(where.archived or 0)),
+            "i.entity_type IN :w_types": (bool(where.entity_types), list(where.entity_types)),
+            "NOT i.entity_type IN :w_not_types": (
+                bool(where.not_entity_types),
+                list(where.not_entity_types),
+            ),
+            "i.status IN :w_statuses": (bool(where.statuses), list(where.statuses)),
+            "NOT i.status IN :w_not_statuses": (bool(where.not_statuses), list(where.not_statuses)),
+            "i.priority = :w_priority": (where.priority is not None, where.priority),
+            "i.category = :w_category": (where.category is not None, where.category),
+            "CASE WHEN i.annotates IS NULL THEN 0 ELSE 1 END = :w_notes": (
+                where.notes is not None,
+                int(where.notes or 0),
+            ),
+            "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
+            "i.created_at >= :w_since": (where.since is not None, where.since),
+            "i.created_at <= :w_until": (where.until is not None, where.until),
+            list_contains("i.tags", "w_tag"): (where.tag is not None, list_element(where.tag)),
+            list_contains("i.languages", "w_language"): (
+                where.language is not None,
+                list_element(where.language),
+            ),
+            list_contains("i.assignees", "w_assignee"): (
+                where.assignee is not None,
+                list_element(where.assignee),
+            ),
+            joined.format(kind="BELONGS_TO", name="w_project"): (
+                where.project_id is not None,
+                where.project_id,
+            ),
+            joined.format(kind="PART_OF", name="w_epic"): (
+                where.epic_id is not None,
+                where.epic_id,
+            ),
+            text_contains("w_text", where.text, "i.title", "i.url", "i.tags"): (
+                bool(where.text),
+                like_pattern(where.text),
+            ),
+        }
+    )
+
+
+def join_asked(conditions: dict[str, tuple[bool, Any]]) -> tuple[str, dict[str, Any]]:
+    """Join the conditions that are True, and return the value of each one's `:w_...`."""
     asked = {sql: value for sql, (is_asked, value) in conditions.items() if is_asked}
     return " AND ".join(asked) or "TRUE", {
         _PARAMETER.findall(sql)[0]: value for sql, value in asked.items()

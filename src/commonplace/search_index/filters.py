@@ -1,6 +1,5 @@
 """Pools: the items that a scope and a filter let a search find, cached per snapshot."""
 
-from collections.abc import Hashable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -28,17 +27,17 @@ def pools(
     if _only_leaves_out(where):
         return _scoped(tx, snapshot, scope, where, current), counted
     asked, values = scope_sql.matching(where)
-    return snapshot.pool(
-        tx.column(
-            f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
-            **scope_sql.within(scope),
-            **values,
-        )
-    ), counted
+    found = tx.column(
+        f"SELECT i.id FROM items AS i WHERE {scope_sql.visible(scope)} AND {asked}",
+        **scope_sql.within(scope),
+        **values,
+    )
+    return snapshot.pool(found), counted
 
 
 def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current: bool) -> Pool:
-    if (kept := snapshot.pools.get(_key(scope, where))) is not None:
+    key = scope.folders, where.not_statuses, where.not_entity_types
+    if (kept := snapshot.pools.get(key)) is not None:
         return kept
     # Few items have an excluded status or type, so these are listed instead of all others.
     made = snapshot.pool(
@@ -54,12 +53,8 @@ def _scoped(tx: Tx, snapshot: Snapshot, scope: Scope, where: ItemFilter, current
             or made.nbytes + sum(each.nbytes for each in list(snapshot.pools.values())) > POOL_BYTES
         ):
             snapshot.pools.clear()
-        snapshot.pools[_key(scope, where)] = made
+        snapshot.pools[key] = made
     return made
-
-
-def _key(scope: Scope, where: ItemFilter) -> Hashable:
-    return scope.folders, where.not_statuses, where.not_entity_types
 
 
 @lru_cache(maxsize=256)

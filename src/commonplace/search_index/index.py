@@ -4,8 +4,7 @@ import threading
 from collections.abc import Sequence
 from itertools import islice
 
-from commonplace.database import Database, Table, Tx
-from commonplace.database.columns import as_json
+from commonplace.database import Database, Table, Tx, as_json
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, filters

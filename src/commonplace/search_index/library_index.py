@@ -41,9 +41,6 @@ def _vectors(form: Format) -> str:
 class LibraryIndex:
     """One row per section. Rows are only added, and deleted ones marked: snapshots stay valid."""
 
-    _mark: int | None  # where to continue in the change log
-    _seen: frozenset[int]  # changes after the mark that are known already
-
     def __init__(self, library_id: str, checkpoints: Checkpoints) -> None:
         self._guard = threading.Lock()
         self._library_id, self._checkpoints = library_id, checkpoints
@@ -111,7 +108,8 @@ class LibraryIndex:
         self._gone = False  # rows were deleted since then
 
     def _invalidate(self) -> None:
-        self._mark, self._seen = None, frozenset()
+        self._mark: int | None = None  # where to continue in the change log
+        self._seen = frozenset[int]()  # changes after the mark that are known already
 
     def _clear(self) -> None:
         self._invalidate()  # until everything is there: reading may fail half-way

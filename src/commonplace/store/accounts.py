@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from commonplace.database import Table, Tx, reads, reads_inline, writes
-from commonplace.database.columns import from_micros
+from commonplace.database import Table, Tx, from_micros, reads, reads_inline, writes
 from commonplace.errors import NameTaken
 from commonplace.model import Membership, Passkey, Person, WebSession, now
 from commonplace.store import rows

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from commonplace.database import Tx, reads, scope_sql, writes
-from commonplace.database.columns import as_json, from_micros
+from commonplace.database import Tx, as_json, from_micros, reads, scope_sql, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     NO_DISK,
@@ -376,20 +375,16 @@ def _published(row: Any, saved_at: Any = None) -> Published:
 
 
 def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
-    asked = {
-        "p.category = :w_category": ("w_category", where.category, where.category),
-        scope_sql.list_contains("p.tags", "w_tag"): (
-            "w_tag",
-            where.tag,
-            scope_sql.list_element(where.tag),
-        ),
-        scope_sql.text_contains("w_text", where.text, "p.title", "p.tags"): (
-            "w_text",
-            where.text or None,
-            scope_sql.like_pattern(where.text),
-        ),
-    }
-    wanted = {
-        sql: (name, value) for sql, (name, given, value) in asked.items() if given is not None
-    }
-    return " AND ".join(wanted) or "TRUE", dict(wanted.values())
+    return scope_sql.join_asked(
+        {
+            "p.category = :w_category": (where.category is not None, where.category),
+            scope_sql.list_contains("p.tags", "w_tag"): (
+                where.tag is not None,
+                scope_sql.list_element(where.tag),
+            ),
+            scope_sql.text_contains("w_text", where.text, "p.title", "p.tags"): (
+                bool(where.text),
+                scope_sql.like_pattern(where.text),
+            ),
+        }
+    )

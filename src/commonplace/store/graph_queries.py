@@ -8,8 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from commonplace.database import Tx, scope_sql
-from commonplace.database.columns import from_micros
+from commonplace.database import Tx, from_micros, scope_sql
 from commonplace.model import (
     Dependencies,
     Item,

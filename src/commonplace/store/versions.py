@@ -55,20 +55,17 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         was_id=before.content_id,
         now_id=after.content_id,
     )
-    for row in tx.all(
-        """SELECT revision, content_id FROM versions
-           WHERE library_id = :library_id AND item_id = :item_id
-           ORDER BY revision DESC LIMIT 1000 OFFSET :kept""",
+    for content_id in tx.column(
+        """DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id
+           AND revision IN (
+               SELECT v.revision FROM versions AS v
+               WHERE v.library_id = :library_id AND v.item_id = :item_id
+               ORDER BY v.revision DESC LIMIT 1000 OFFSET :kept)
+           RETURNING content_id""",
         **of_item,
         kept=KEPT,
     ):
-        tx.run(
-            """DELETE FROM versions WHERE library_id = :library_id AND item_id = :item_id
-               AND revision = :revision""",
-            **of_item,
-            revision=row["revision"],
-        )
-        drop_unused_content(tx, row["content_id"])
+        drop_unused_content(tx, content_id)
 
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
