@@ -16,7 +16,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from commonplace.adapters.fetch import make_fetcher
-from commonplace.adapters.fetch.address_guard import AllowedHosts, Resolver, is_public
+from commonplace.adapters.fetch.address_guard import Resolver, is_public, parse_allowed
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings
@@ -63,7 +63,7 @@ def server(shared_server: WebServer) -> WebServer:
 
 @pytest.fixture
 def fetcher(server: WebServer, tmp_path: Path) -> WebFetcher:
-    return WebFetcher(allowed=AllowedHosts.parse(server.host), folder=tmp_path)
+    return WebFetcher(allowed=parse_allowed(server.host), folder=tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -296,7 +296,7 @@ async def test_what_servers_do_is_told_in_a_sentence(
     server: WebServer, tmp_path: Path, path: str
 ) -> None:
     fetcher = WebFetcher(
-        allowed=AllowedHosts.parse(server.host),
+        allowed=parse_allowed(server.host),
         timeout=1 if path in TAKES_TIME else 20,
         folder=tmp_path,
     )
@@ -322,12 +322,12 @@ async def test_nobody_there(server: WebServer, tmp_path: Path) -> None:
         local_host="127.0.0.1"
     ) as listener:  # for its port only
         host = f"127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
-    fetcher = WebFetcher(allowed=AllowedHosts.parse(host), folder=tmp_path)
+    fetcher = WebFetcher(allowed=parse_allowed(host), folder=tmp_path)
     assert await failure(fetcher, f"http://{host}/") == "The server 127.0.0.1 cannot be reached."
 
 
 async def test_a_caller_who_gives_up_leaves_no_file(server: WebServer, tmp_path: Path) -> None:
-    fetcher = WebFetcher(allowed=AllowedHosts.parse(server.host), timeout=60, folder=tmp_path)
+    fetcher = WebFetcher(allowed=parse_allowed(server.host), timeout=60, folder=tmp_path)
     with anyio.move_on_after(0.2) as scope:
         async with fetcher.get(f"{server.url}/stalled-body", max_bytes=MB):
             pytest.fail("this never ends")
@@ -379,7 +379,7 @@ async def test_one_host_gets_four_requests_at_once(server: WebServer, tmp_path: 
         page("hello")(wire)
 
     server.pages["/page"] = counting
-    fetcher = WebFetcher(allowed=AllowedHosts.parse(server.host), folder=tmp_path)
+    fetcher = WebFetcher(allowed=parse_allowed(server.host), folder=tmp_path)
     async with anyio.create_task_group() as group:
         for _ in range(12):
             group.start_soon(body, fetcher, f"{server.url}/page")
@@ -542,7 +542,7 @@ async def test_allowed_hosts_are_let_in_by_name_and_port(server: WebServer, tmp_
     names = Names(["127.0.0.1"])
 
     def fetcher(allowed: str) -> WebFetcher:
-        return WebFetcher(folder=tmp_path, resolver=names, allowed=AllowedHosts.parse(allowed))
+        return WebFetcher(folder=tmp_path, resolver=names, allowed=parse_allowed(allowed))
 
     here, wiki = f"{server.url}/page", f"http://Wiki.test.:{server.port}/page"
     assert await body(fetcher(f"wiki.test:{server.port}"), wiki) == b"hello"
@@ -579,7 +579,7 @@ async def test_certificates_are_checked_for_the_name(
     context.sni_callback = lambda connection, name, context: named.append(name)
     with web_server(context) as server:
         server.pages["/page"] = page("hello")
-        hosts = AllowedHosts.parse(f"secure.test:{server.port}, other.test:{server.port}")
+        hosts = parse_allowed(f"secure.test:{server.port}, other.test:{server.port}")
         trusting = ssl.create_default_context(cafile=folder / "server.pem")
         trusted = WebFetcher(
             allowed=hosts, resolver=Names(["127.0.0.1"]), ssl_context=trusting, folder=tmp_path
@@ -616,7 +616,7 @@ async def test_a_handshake_that_stalls_is_hung_up_on(tmp_path: Path) -> None:
     ):
         group.start_soon(listener.serve, say_nothing)
         host = f"127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
-        fetcher = WebFetcher(allowed=AllowedHosts.parse(host), timeout=0.3, folder=tmp_path)
+        fetcher = WebFetcher(allowed=parse_allowed(host), timeout=0.3, folder=tmp_path)
         assert (
             await failure(fetcher, f"https://{host}/") == "The server did not answer within 0.3 s."
         )

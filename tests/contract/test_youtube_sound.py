@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from commonplace.adapters import youtube as youtube_adapter
-from commonplace.adapters.fetch.address_guard import AllowedHosts
+from commonplace.adapters.fetch.address_guard import parse_allowed
 from commonplace.adapters.fetch.client import OutgoingRequest, WebFetcher
 from commonplace.adapters.youtube import YouTubeSound
 from commonplace.errors import IngestFailed
@@ -28,7 +28,7 @@ def server() -> Iterator[WebServer]:
 
 @pytest.fixture
 def web(server: WebServer, tmp_path: Path) -> Iterator[WebFetcher]:
-    yield WebFetcher(allowed=AllowedHosts.parse(server.host), folder=tmp_path)
+    yield WebFetcher(allowed=parse_allowed(server.host), folder=tmp_path)
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
 
 

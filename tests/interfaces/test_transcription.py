@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from commonplace.adapters.fetch.address_guard import AllowedHosts
+from commonplace.adapters.fetch.address_guard import parse_allowed
 from commonplace.adapters.fetch.client import WebFetcher
 from commonplace.adapters.youtube import YouTubeSound
 from commonplace.core.ingest import transcription
@@ -159,7 +159,7 @@ async def test_a_page_with_nothing_to_hear_at_its_link_is_kept_as_it_reads(
 async def test_a_video_without_captions_is_heard(
     data_dir: Path, web: WebServer, sound: bytes
 ) -> None:
-    fetcher = WebFetcher(allowed=AllowedHosts.parse(web.host))
+    fetcher = WebFetcher(allowed=parse_allowed(web.host))
     youtube = YouTube(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])
     own = {
         "own_captions": FakeCaptions(None),

@@ -124,8 +124,11 @@ def _utterances(timed: str) -> Iterator[Utterance]:
 
 def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
     for event in json.loads(timed).get("events", []):
-        words = "".join(part.get("utf8", "") for part in event.get("segs", []))
-        yield event.get("tStartMs", 0) / 1000, event.get("dDurationMs", 0) / 1000, words
+        yield (
+            event.get("tStartMs", 0) / 1000,
+            event.get("dDurationMs", 0) / 1000,
+            "".join(part.get("utf8", "") for part in event.get("segs", [])),
+        )
 
 
 def _xml(timed: str) -> Iterator[tuple[float, float, str]]:

@@ -103,8 +103,9 @@ class Text:
     @cached_property
     def plain(self) -> str:
         body = self.body.removeprefix("# ").lstrip()
-        is_titled = body.casefold().startswith(self.title.casefold())
-        return body if is_titled else f"{self.title}\n{body}"
+        return (
+            body if body.casefold().startswith(self.title.casefold()) else f"{self.title}\n{body}"
+        )
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -140,8 +141,11 @@ class Text:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Words that say something, apart from names of records, numbers, dates and negations."""
-        told = [word for word in set(self.words) - _TELLS_NOTHING if not word[0].isdigit()]
-        return frozenset(Stemmer.Stemmer("english", 0).stemWords(told))
+        return frozenset(
+            Stemmer.Stemmer("english", 0).stemWords(
+                [word for word in set(self.words) - _TELLS_NOTHING if not word[0].isdigit()]
+            )
+        )
 
     @cached_property
     def normal(self) -> str:

@@ -60,8 +60,10 @@ def _luhn(text: str) -> bool:
 
 def _mod97(text: str) -> bool:
     plain = "".join(text.split()).upper()
-    digits = "".join(str(int(character, 36)) for character in plain[4:] + plain[:4])
-    return 15 <= len(plain) <= 34 and int(digits) % 97 == 1
+    return (
+        15 <= len(plain) <= 34
+        and int("".join(str(int(character, 36)) for character in plain[4:] + plain[:4])) % 97 == 1
+    )
 
 
 def _can_be_called(text: str) -> bool:

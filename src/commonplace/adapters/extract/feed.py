@@ -140,8 +140,9 @@ def _entry(
 def _audio(base: str, enclosures: Iterable[tuple[Any, Any]]) -> str | None:
     """Return the first enclosure that is a recording by its type or its extension."""
     for address, kind in enclosures:
-        is_audio = str(kind or "").startswith("audio/") or AUDIO_EXTENSION.search(str(address))
-        if address and is_audio:
+        if address and (
+            str(kind or "").startswith("audio/") or AUDIO_EXTENSION.search(str(address))
+        ):
             return absolute_url(base, str(address))
     return None
 

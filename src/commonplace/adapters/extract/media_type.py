@@ -179,8 +179,11 @@ def _text_type(head: str, declared: str, by_name: str) -> str:
 def _markup_type(head: str) -> str | None:
     """Return the type that the first element, or the first key of a JSON feed, stands for."""
     if head.startswith("{"):
-        flat = head[1:].partition("{")[0].replace("\\/", "/")
-        return "application/feed+json" if "://jsonfeed.org/version" in flat else None
+        return (
+            "application/feed+json"
+            if "://jsonfeed.org/version" in head[1:].partition("{")[0].replace("\\/", "/")
+            else None
+        )
     at = _after_prolog(head)
     return next((kind for pattern, kind in _ROOTS if pattern.match(head, at)), None)
 

@@ -13,12 +13,10 @@ def make_fetcher(settings: Settings) -> "WebFetcher":
     """Make the fetcher. Raises ConfigurationError for an invalid list of allowed hosts."""
 
     def make() -> "WebFetcher":
-        from commonplace.adapters.fetch.address_guard import AllowedHosts
+        from commonplace.adapters.fetch.address_guard import parse_allowed
         from commonplace.adapters.fetch.client import ANSWER_SECONDS, WebFetcher
 
-        return WebFetcher(
-            allowed=AllowedHosts.parse(settings.fetch_allow_hosts), timeout=ANSWER_SECONDS
-        )
+        return WebFetcher(allowed=parse_allowed(settings.fetch_allow_hosts), timeout=ANSWER_SECONDS)
 
     fetcher = Later(make)
     if settings.fetch_allow_hosts:

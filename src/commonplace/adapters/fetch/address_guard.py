@@ -2,9 +2,7 @@
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import Self
 from urllib.parse import urlsplit
 
 import anyio
@@ -14,6 +12,8 @@ import httpx
 from commonplace.errors import ConfigurationError, IngestFailed
 
 Address = IPv4Address | IPv6Address
+# Hosts that may be in a private network: (name, port), or (name, None) for all ports.
+AllowedHosts = frozenset[tuple[str, int | None]]
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 MOST_ADDRESSES = 4  # tried for one host
 
@@ -95,21 +95,8 @@ def _normalize_host(host: str) -> str:
     return host
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedHosts:
-    """Hosts that may be in a private network: (name, port), or (name, None) for all ports."""
-
-    hosts: frozenset[tuple[str, int | None]] = frozenset()
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        return cls(
-            frozenset(_allowed_host(entry.strip()) for entry in text.split(",") if entry.strip())
-        )
-
-    def __contains__(self, target: tuple[str, int]) -> bool:
-        host, port = target
-        return (host, port) in self.hosts or (host, None) in self.hosts
+def parse_allowed(text: str) -> AllowedHosts:
+    return frozenset(_allowed_host(entry.strip()) for entry in text.split(",") if entry.strip())
 
 
 def _allowed_host(entry: str) -> tuple[str, int | None]:
@@ -149,7 +136,7 @@ class AddressGuard:
     async def _addresses(self, host: str, port: int) -> list[Address]:
         addresses = await self._look_up(host, port)
         private = next((address for address in addresses if not is_public(address)), None)
-        if private is not None and (host, port) not in self._allowed:
+        if private is not None and self._allowed.isdisjoint([(host, port), (host, None)]):
             raise IngestFailed(
                 f"The address leads to a private network ({private}), which is not allowed. "
                 "To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
@@ -164,5 +151,7 @@ class AddressGuard:
         try:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
-            down = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
-            raise IngestFailed(f"The host {host} was not found.", transient=down) from None
+            raise IngestFailed(
+                f"The host {host} was not found.",
+                transient=isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN,
+            ) from None

@@ -88,13 +88,13 @@ class WebFetcher:
     def __init__(
         self,
         *,
-        allowed: AllowedHosts | None = None,
+        allowed: AllowedHosts = frozenset(),
         timeout: float = ANSWER_SECONDS,
         resolver: Resolver = system_resolver,
         ssl_context: ssl.SSLContext | None = None,
         folder: Path | None = None,
     ) -> None:
-        self._guard = AddressGuard(allowed or AllowedHosts(), resolver)
+        self._guard = AddressGuard(allowed, resolver)
         self._timeout, self._folder = timeout, folder
         self._ssl = ssl_context or httpx.create_ssl_context(trust_env=False)
         self._ssl.set_alpn_protocols(["http/1.1"])

@@ -79,9 +79,13 @@ def _proposals(answer: Json, sentences: Sequence[Quote]) -> list[Proposal]:
             sentences[n]
             for n in sorted({int(n) for n in memory["sentences"] if 0 <= int(n) < len(sentences)})
         )
-        complete = memory["title"].strip() and memory["content"].strip()
         # Without a sentence of the text, the memory is the model's invention.
-        if quotes and complete and memory["kind"] in _KINDS:
+        if (
+            quotes
+            and memory["title"].strip()
+            and memory["content"].strip()
+            and memory["kind"] in _KINDS
+        ):
             found.append(
                 Proposal(
                     memory["kind"],

@@ -122,8 +122,9 @@ def _start_block(
 def _sentences(text: str, start: int, end: int) -> Iterator[Quote]:
     gaps = list(END.finditer(text, start, end))
     starts = [start, *(gap.end() for gap in gaps)]
-    ends = [*(gap.start() + len(gap[0].rstrip()) for gap in gaps), end]
-    for first, last in zip(starts, ends, strict=True):
+    for first, last in zip(
+        starts, [*(gap.start() + len(gap[0].rstrip()) for gap in gaps), end], strict=True
+    ):
         whole = text[first:last]
         if stripped := whole.strip():
             begin = first + len(whole) - len(whole.lstrip())

@@ -45,8 +45,7 @@ def _runs(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     while rest:
         first = rest.pop(0)
         run = [first]
-        introduces = first.number is None and first.sentences[-1].text.endswith(":")
-        if first.number is not None or introduces:
+        if first.number is not None or first.sentences[-1].text.endswith(":"):
             while rest and rest[0].number is not None and (len(run) == 1 or rest[0].number > 1):
                 run.append(rest.pop(0))
         yield run
@@ -180,11 +179,10 @@ def _key(one: _Candidate) -> str:
 
 def _proposal(one: _Candidate) -> Proposal:
     texts = list(dict.fromkeys(sentence.text for sentence in one.sentences))
-    content = ("\n" if one.kind == EntityType.PROCEDURE and len(texts) > 2 else " ").join(texts)
     return Proposal(
         one.kind,
         _title(one.name or texts[0]),
-        content,
+        ("\n" if one.kind == EntityType.PROCEDURE and len(texts) > 2 else " ").join(texts),
         round(one.confidence, 2),
         one.reason,
         one.sentences,

@@ -122,8 +122,9 @@ def _score(sentences: Sequence[_Sentence], title: set[str]) -> None:
         if _is_statement(sentence):
             factor = min(1.0, _EASY_CHARS / len(sentence.text))
             factor *= 0.7 if sentence.text.endswith("?") else 1.0
-            total = sum(map(scores.__getitem__, sentence.terms))
-            sentence.score = total / (len(sentence.terms) + 6) * factor
+            sentence.score = (
+                sum(map(scores.__getitem__, sentence.terms)) / (len(sentence.terms) + 6) * factor
+            )
 
 
 def _best(sentences: Sequence[_Sentence], limit: int, *, early: bool) -> list[_Sentence]:

@@ -47,12 +47,14 @@ def duration(recording: Path) -> float:
             return float(stream.duration * stream.time_base)
         if container.duration:
             return container.duration / av.time_base
-        ends = (
-            float((packet.pts + (packet.duration or 0)) * packet.time_base)
-            for packet in container.demux(stream)
-            if packet.pts is not None
+        return max(
+            (
+                float((packet.pts + (packet.duration or 0)) * packet.time_base)
+                for packet in container.demux(stream)
+                if packet.pts is not None
+            ),
+            default=0.0,
         )
-        return max(ends, default=0.0)
 
 
 def pieces(recording: Path) -> Iterator[Piece]:

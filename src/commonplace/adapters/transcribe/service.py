@@ -163,13 +163,15 @@ class AssemblyAITranscriber(RemoteTranscriber):
             "Content-Length": str((await anyio.Path(recording).stat()).st_size),
             "Content-Type": "application/octet-stream",
         }
-        answer = await self.ask(
-            "POST",
-            "/v2/upload",
-            SECONDS,
-            lambda: {"content": _chunks(recording), "headers": headers},
+        return self._text(
+            await self.ask(
+                "POST",
+                "/v2/upload",
+                SECONDS,
+                lambda: {"content": _chunks(recording), "headers": headers},
+            ),
+            "upload_url",
         )
-        return self._text(answer, "upload_url")
 
     def _job(self, address: str) -> Json:
         body: Json = {"audio_url": address, "language_detection": True}
@@ -212,19 +214,27 @@ class GladiaTranscriber(RemoteTranscriber):
     def _job(self, address: str) -> Json:
         body: Json = {"audio_url": address} | ({"model": self._model} if self._model else {})
         if self._callback:
-            url = f"{self._callback}?secret={self._secret}"
-            body |= {"callback": True, "callback_config": {"url": url, "method": "POST"}}
+            body |= {
+                "callback": True,
+                "callback_config": {
+                    "url": f"{self._callback}?secret={self._secret}",
+                    "method": "POST",
+                },
+            }
         return body
 
     def _transcript(self, answer: Json, seconds: float) -> Transcript:
         result = answer["result"]
         found = result["transcription"]
         length = float(result["metadata"].get("audio_duration") or seconds)
-        utterances = [
-            Utterance(float(one["start"]), float(one["end"]), one["text"].strip())
-            for one in found["utterances"]
-        ]
-        return transcript(utterances, length, next(iter(found.get("languages") or []), None))
+        return transcript(
+            [
+                Utterance(float(one["start"]), float(one["end"]), one["text"].strip())
+                for one in found["utterances"]
+            ],
+            length,
+            next(iter(found.get("languages") or []), None),
+        )
 
     def _job_failure(self, answer: Json) -> CommonplaceError:
         code = answer.get("error_code") or 500

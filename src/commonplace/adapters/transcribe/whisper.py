@@ -108,8 +108,11 @@ class LocalTranscriber:
 def _find(name: str, models: Path) -> Path:
     for folder in (models / name, Path(name).expanduser()):
         if folder.is_dir():
-            files = ("model.bin", "config.json", "tokenizer.json")
-            missing = [file for file in files if not (folder / file).is_file()]
+            missing = [
+                file
+                for file in ("model.bin", "config.json", "tokenizer.json")
+                if not (folder / file).is_file()
+            ]
             if missing:
                 raise ConfigurationError(
                     f"The Whisper model in {folder} is not whole: it has no {', '.join(missing)}."
