@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,9 @@ def make_blobs(settings: Settings) -> Blobs:
         ) from None
 
 
+@dataclass(eq=False)
 class FolderBlobs:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    _folder: Path
 
     async def put(self, key: str, file: Path) -> None:
         with _failures(OSError):

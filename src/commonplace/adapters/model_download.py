@@ -38,10 +38,6 @@ class Model:
     sha256: str
     bytes: int  # to download, and to unpack
 
-    @property
-    def megabytes(self) -> int:
-        return self.bytes // 2_000_000
-
 
 MINILM = Model(
     "embedding model",
@@ -99,7 +95,7 @@ class EmbedderDownload:
     async def keep_trying(self, tell: Callable[[str], None]) -> None:
         """Download what is missing, and try again until it is there."""
         while self._wanted is not None and self.missing:
-            self._state = f"Downloading {self._wanted.megabytes} MB."
+            self._state = f"Downloading {self._wanted.bytes // 2_000_000} MB."
             tell(self.missing or "")
             try:
                 await download(self._wanted, self._models, self._advance(tell))

@@ -56,7 +56,10 @@ class YouTubeCaptions:
         """Return None for a video without accessible captions, which has to be transcribed."""
         page = f"{self._watch}?{urlencode({'v': video_id, 'hl': 'en'})}"
         player = _player(await self._text(page, _PAGE_BYTES))
-        _refuse_unplayable(player)
+        status = _get_path(player, "playabilityStatus") or {}
+        if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
+            reason = clean_title(str(status.get("reason") or "no reason given"))
+            raise IngestFailed(f"YouTube does not show the video: {reason}.")
         track = self._best(player)
         if track is None:
             return None
@@ -93,13 +96,6 @@ def _player(page: str) -> Json:
             "YouTube did not show the video's page; it may ask for consent or a login."
         )
     return player
-
-
-def _refuse_unplayable(player: Json) -> None:
-    status = _get_path(player, "playabilityStatus") or {}
-    if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
-        reason = clean_title(str(status.get("reason") or "no reason given"))
-        raise IngestFailed(f"YouTube does not show the video: {reason}.")
 
 
 def _json_url(url: str) -> str:

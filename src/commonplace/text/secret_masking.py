@@ -84,10 +84,6 @@ def _opaque(text: str) -> bool:
     )
 
 
-def _always(text: str) -> bool:
-    return True
-
-
 def _is_secret(value: str) -> bool:
     """Return whether a value can be a secret, unlike `YOUR_API_KEY`, `xxxx` or `${TOKEN}`."""
     if _VARIABLE.fullmatch(value) or (len(set(value)) == 1 and not value.isalnum()):
@@ -112,6 +108,7 @@ _DATE = re.compile(
 )
 _LOCAL_PART = re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}(?<=[\w+-])\Z")
 # Names, patterns, and what must hold for the group `value`, or for all that the pattern matches.
+# `bool` holds for all text.
 _RULES = tuple(
     (
         name,
@@ -119,12 +116,12 @@ _RULES = tuple(
         holds,
     )
     for name, pattern, holds in (
-        (SECRET, r"(?<=/)(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", _always),
+        (SECRET, r"(?<=/)(?<=://)[^\s/@:]+:[^\s/@]+(?=@)", bool),
         (
             EMAIL,
             r"""(?:@|[ ]?[\[(]at[\])][ ]?|[ ]AT[ ])[^\W_][\w-]*
         (?:(?:\.|[\[(]dot[\])][ ]?|[ ](?:[\[(]dot[\])][ ]?|DOT[ ]))[\w-]+)+""",
-            _always,
+            bool,
         ),
         (
             SECRET,
@@ -166,7 +163,7 @@ _RULES = tuple(
             _can_be_called,
         ),
         (PHONE, r"(?<![\w.,/-])0[1-9]\d{8,9}(?![\w]|[.,:]\d)", _can_be_called),
-        (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", _always),
+        (SECRET, r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])", bool),
         (KEY, r"(?<![\w/.-])[A-Za-z0-9][\w+=-]{14,}", _opaque),
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from anyio import CapacityLimiter, Lock as Turn, to_thread
 
-from commonplace.adapters.embed.batches import clean, first, flat, regroup, unit
+from commonplace.adapters.embed.batches import clean, first, flat, regroup, require_own, unit
 from commonplace.errors import ConfigurationError, EmbeddingFailed, extra
 from commonplace.ports import Vector, Vectors
 from commonplace.settings import Settings
@@ -29,11 +29,7 @@ class FastembedEmbedder:
             raise ConfigurationError(
                 f"fastembed has no model {self._name!r}: change COMMONPLACE_EMBEDDER_MODEL."
             ) from None
-        if settings.embedder_dimensions not in (0, self.dimensions):
-            raise ConfigurationError(
-                f"{self._name} has {self.dimensions} dimensions; "
-                f"COMMONPLACE_EMBEDDER_DIMENSIONS says {settings.embedder_dimensions}."
-            )
+        require_own(settings, self._name, self.dimensions)
         self.stamp = f"fastembed/{self._name}/{self.dimensions}"
         self._make, self._threads = TextEmbedding, settings.threads or None
         self._cache = str(settings.data_dir / "models" / "fastembed")

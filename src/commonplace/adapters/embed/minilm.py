@@ -65,7 +65,7 @@ class LocalEmbedder:
     async def close(self) -> None:
         with self._lock:
             if self._loaded is not None:
-                self._loaded.close()
+                self._loaded.table.close()
             self._loaded = None
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
@@ -93,7 +93,7 @@ class _Model:
                 raise ValueError(f"{_FILE} is not that of {MODEL}")
             index = read_index(folder / _FILE)
             self.tokenizer = WordPiece(folder / "vocab.txt", MAX_TOKENS)
-            self._table, self._offset = (folder / _FILE).open("rb", 0), index[_TABLE].offset
+            self.table, self._offset = (folder / _FILE).open("rb", 0), index[_TABLE].offset
             self._session = _session(minilm_onnx.build(index, _FILE, DIMENSIONS), folder, threads)
         except Exception as error:  # onnxruntime's own errors have no common base
             raise EmbeddingFailed(
@@ -108,14 +108,9 @@ class _Model:
         vectors: Vectors = self._session.run(None, {minilm_onnx.INPUT: given})[0]
         return vectors
 
-    def close(self) -> None:
-        self._table.close()
-
     def _row(self, number: int) -> bytes:
         """Read a token's vector from the file: in memory, the table would double the model."""
-        return os.pread(
-            self._table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number
-        )
+        return os.pread(self.table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number)
 
 
 def _session(model: bytes, folder: Path, threads: int) -> ort.InferenceSession:

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from contextlib import suppress
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -38,14 +39,10 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
     for bom, name in _BOMS:
         if data.startswith(bom):
             return data.decode(name, "replace")
-    text = _decode_utf8(data)
-    if text is not None and _codec_name(declared) not in (
-        "utf-16",
-        "utf-16-le",
-        "utf-16-be",
-        "utf-32",
-    ):
-        return text
+    if _codec_name(declared) not in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
+        with suppress(UnicodeDecodeError):
+            # A character that is cut off at the end is ignored.
+            return codecs.getincrementaldecoder("utf-8")().decode(data)
     within = _META.search(data[:4096]) if markup else None
     names = [declared, (within[1] or within[2]).decode("ascii") if within else None]
     for known in filter(None, map(_codec_name, names)):
@@ -62,14 +59,6 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
 def looks_like_text(head: bytes) -> bool:
     has_bom = head.startswith(tuple(bom for bom, _ in _BOMS))
     return has_bom or sum(byte in _CONTROL for byte in head) <= len(head) // 100
-
-
-def _decode_utf8(data: bytes) -> str | None:
-    """Decode valid UTF-8, ignoring a character that is cut off at the end; None if invalid."""
-    try:
-        return codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        return None
 
 
 def _codec_name(name: str | None) -> str | None:

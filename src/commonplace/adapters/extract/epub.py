@@ -1,9 +1,5 @@
 """E-books: their chapters in reading order."""
 
-from collections.abc import Iterator
-
-from lxml import etree
-
 from commonplace.adapters.extract import charset, html_to_markdown
 from commonplace.adapters.extract.input_file import Caps, Source, clean_title, take_until_full
 from commonplace.adapters.extract.zip_xml import DC, Package, resolve
@@ -20,9 +16,15 @@ def read(source: Source, caps: Caps) -> Extracted:
         container = package.read_xml("META-INF/container.xml")
         listing = next(filter(None, (each.get("full-path") for each in container.iter())), "")
         book = package.read_xml(listing)
+        parts = {item.get("id"): item.get("href", "") for item in book.iter(_OPF + "item")}
+        names = (
+            resolve(listing, href)
+            for reference in book.iter(_OPF + "itemref")
+            if (href := parts.get(reference.get("idref")))
+        )
         texts = (
             html_to_markdown.convert_page(charset.decode(package.read_part(name), markup=True))
-            for name in _spine(book, listing)
+            for name in names
         )
         chapters = take_until_full(enumerate(texts), "The book contains no text.")
     return Extracted(
@@ -31,11 +33,3 @@ def read(source: Source, caps: Caps) -> Extracted:
         author=clean_title(book.findtext(f".//{DC}creator") or "") or None,
         language=(book.findtext(f".//{DC}language") or "")[:2].lower() or None,
     )
-
-
-def _spine(book: etree._Element, listing: str) -> Iterator[str]:
-    """Yield the names of the chapters' parts in reading order."""
-    parts = {item.get("id"): item.get("href", "") for item in book.iter(_OPF + "item")}
-    for reference in book.iter(_OPF + "itemref"):
-        if href := parts.get(reference.get("idref")):
-            yield resolve(listing, href)

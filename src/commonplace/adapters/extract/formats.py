@@ -27,6 +27,9 @@ _READERS = {
     "application/feed+json": "feed",
 }
 _REFUSED = {
+    **dict.fromkeys(
+        ("audio", "video"), "The file is a recording: it has to be transcribed, not read."
+    ),
     media_type.OLD_OFFICE: (
         "The file is an old Office document (doc, xls, ppt) or has a password. "
         "Save it as docx or PDF."
@@ -39,10 +42,9 @@ _REFUSED = {
 def read(source: Source, caps: Caps) -> Extracted:
     kind = media_type.sniff(source.path, source.media_type, source.file_name)
     module = _READERS.get(kind) or ("plain_text" if media_type.is_text(kind) else None)
-    if module is None and kind.startswith(("audio/", "video/")):
-        raise IngestFailed("The file is a recording: it has to be transcribed, not read.")
     if module is None:
-        raise IngestFailed(_REFUSED.get(kind) or f"Files of this type ({kind}) are not supported.")
+        reason = _REFUSED.get(kind) or _REFUSED.get(kind.partition("/")[0])
+        raise IngestFailed(reason or f"Files of this type ({kind}) are not supported.")
     with extra("ocr", "Text in images", IngestFailed):
         reader: Callable[[Source, Caps], Extracted] = import_module(
             f"commonplace.adapters.extract.{module}"

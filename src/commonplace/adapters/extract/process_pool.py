@@ -51,10 +51,6 @@ class _ReaderDied(Exception):
     """The process ended, or sent something that is not an answer."""
 
 
-class _CpuExceeded(Exception):
-    """The process used up the processor time that one file may take."""
-
-
 class _FairSemaphore:
     """A semaphore that serves queues in turn.
 
@@ -120,11 +116,6 @@ class ProcessPool:
                 raise IngestFailed(
                     f"Reading the file took longer than {self._caps.seconds:g} s."
                 ) from None
-            except _CpuExceeded:
-                raise IngestFailed(
-                    f"Reading the file took more than {self._caps.cpu_seconds} s of processor time "
-                    f"({self._caps.ocr_cpu_seconds} s for scans and images)."
-                ) from None
             except _ReaderDied:
                 raise IngestFailed(UNREADABLE) from None
         if "failed" in answer:
@@ -141,7 +132,7 @@ class ProcessPool:
 
     async def _use(self, reader: "_Reader", request: bytes) -> Json:
         try:
-            answer = await reader.ask(request)
+            answer = await reader.ask(request, self._caps)
         except BaseException:
             with CancelScope(shield=True):
                 await reader.stop()
@@ -177,7 +168,7 @@ class _Reader:
             )
         )
 
-    async def ask(self, request: bytes) -> Json:
+    async def ask(self, request: bytes, caps: Caps) -> Json:
         try:
             await self._stdin.send(request)
             size = int(await self._stdout.receive_until(b"\n", 20))
@@ -186,8 +177,12 @@ class _Reader:
             answer: Json = json.loads(await self._stdout.receive_exactly(size))
         except (BrokenResourceError, ClosedResourceError, EndOfStream, IncompleteRead, OSError):
             # Killing a process that is ending confuses asyncio.
-            is_cpu = await self._process.wait() == _CPU_EXCEEDED
-            raise (_CpuExceeded if is_cpu else _ReaderDied) from None
+            if await self._process.wait() != _CPU_EXCEEDED:
+                raise _ReaderDied from None
+            raise IngestFailed(
+                f"Reading the file took more than {caps.cpu_seconds} s of processor time "
+                f"({caps.ocr_cpu_seconds} s for scans and images)."
+            ) from None
         except ValueError:
             raise _ReaderDied from None
         return answer
