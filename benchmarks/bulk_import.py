@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from commonplace.adapters.wakeup import make_wake
+from commonplace.adapters.coordination import make_wake
 from commonplace.app import open_app
 from commonplace.core.ingest.embedding import EmbedJobs
 from commonplace.core.jobs.worker import Worker

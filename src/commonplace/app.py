@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from commonplace.adapters.blobs import make_blobs
+from commonplace.adapters.coordination import make_limits, make_wake
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
 from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.model_download import EmbedderDownload, download, find, wanted
-from commonplace.adapters.rate_limits import make_limits
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.summarize import make_transformer
 from commonplace.adapters.transcribe import duration, make_transcriber, require_speech
-from commonplace.adapters.wakeup import make_wake
 from commonplace.adapters.youtube import YouTubeCaptions, YouTubeSound
 from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged

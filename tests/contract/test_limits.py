@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.adapters import redis_backend
-from commonplace.adapters.rate_limits import make_limits
+from commonplace.adapters.coordination import make_limits
 from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from tests.services import running_redis

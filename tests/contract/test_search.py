@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from commonplace.adapters.rate_limits import make_limits
+from commonplace.adapters.coordination import make_limits
 from commonplace.core.people.authorization import Access
 from commonplace.core.search import search as search_module
 from commonplace.core.search.search import OTHER_EMBEDDER, Search

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from commonplace.adapters import redis_backend
-from commonplace.adapters.wakeup import make_wake
+from commonplace.adapters.coordination import make_wake
 from commonplace.ports import Wake
 from commonplace.settings import Settings
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.blobs import make_blobs
-from commonplace.adapters.rate_limits import make_limits
-from commonplace.adapters.wakeup import make_wake
+from commonplace.adapters.coordination import make_limits, make_wake
 from commonplace.adapters.youtube import YouTubeSound
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings

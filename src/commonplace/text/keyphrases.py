@@ -34,11 +34,8 @@ def tags(
         for gram in _grams(word, silent):
             counts[gram,] += said[word]
     for title in titles:
-        words = (
-            *telling.intersection(title),
-            *(gram for word in title for gram in _grams(word, silent)),
-        )
-        counts.update({(word,): _TITLE for word in words})
+        grams = {gram for word in title for gram in _grams(word, silent)}
+        counts.update({(word,): _TITLE for word in telling.intersection(title) | grams})
     # A run that is said twice is made of words that are: the others need not be looked at.
     again = {word for word in telling if counts[word,] > 1}
     runs = Counter(run for sentence in sentences for run in _runs(sentence, again))

@@ -53,8 +53,11 @@ def extra_terms(text: str) -> str:
         ]
     if not text.isascii() and _RUN.search(text := normalize("NFKC", text)):
         runs = _RUN.findall(text)
-        mixed = [word for word in _WORD.findall(text) if _RUN.search(word)]
-        found += [part.lower() for word in mixed for part in _RUN.sub(" ", word).split()]
+        found += [
+            part.lower()
+            for word in filter(_RUN.search, _WORD.findall(text))
+            for part in _RUN.sub(" ", word).split()
+        ]
         found += [pair for run in runs for pair in _pairs(run)]
         found += sorted({letter for letter in "".join(runs) if letter.isalnum()})
     return " ".join(found)

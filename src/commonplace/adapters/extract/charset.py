@@ -57,8 +57,10 @@ def decode(data: bytes, declared: str | None = None, *, markup: bool = False) ->
 
 
 def looks_like_text(head: bytes) -> bool:
-    has_bom = head.startswith(tuple(bom for bom, _ in _BOMS))
-    return has_bom or sum(byte in _CONTROL for byte in head) <= len(head) // 100
+    return (
+        head.startswith(tuple(bom for bom, _ in _BOMS))
+        or sum(byte in _CONTROL for byte in head) <= len(head) // 100
+    )
 
 
 def _codec_name(name: str | None) -> str | None:

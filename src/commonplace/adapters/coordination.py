@@ -1,13 +1,32 @@
-"""Allowances by a sliding window: in memory for one process, on Redis for several."""
+"""Rate limits and wake-ups: in memory for one process, on Redis for several."""
 
+import asyncio
 import time
 from collections import deque
 
 from commonplace.errors import extra
-from commonplace.ports import Limits, Window
+from commonplace.ports import Limits, Wake, Window
 from commonplace.settings import Settings
 
 FORGET_SECONDS = 3600
+
+
+def make_limits(settings: Settings) -> Limits:
+    if not settings.redis_url:
+        return MemoryLimits()
+    with extra("redis", "COMMONPLACE_REDIS_URL"):
+        from commonplace.adapters.redis_backend import RedisLimits  # slow to import
+
+    return RedisLimits(settings.redis_url, MemoryLimits())
+
+
+def make_wake(settings: Settings) -> Wake:
+    if not settings.redis_url:
+        return LocalWake()
+    with extra("redis", "COMMONPLACE_REDIS_URL"):
+        from commonplace.adapters.redis_backend import RedisWake  # slow to import
+
+    return RedisWake(settings.redis_url, LocalWake())
 
 
 class MemoryLimits:
@@ -38,13 +57,23 @@ class MemoryLimits:
         return Window(True, amount - len(uses), uses[-1] - begin if uses else 0.0)
 
     async def close(self) -> None:
-        return None
+        """Do nothing: counts end with the process."""
 
 
-def make_limits(settings: Settings) -> Limits:
-    if not settings.redis_url:
-        return MemoryLimits()
-    with extra("redis", "COMMONPLACE_REDIS_URL"):
-        from commonplace.adapters.redis_backend import RedisLimits  # slow to import
+class LocalWake:
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
 
-    return RedisLimits(settings.redis_url, MemoryLimits())
+    async def signal(self) -> bool:
+        self._event.set()
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._event.wait(), seconds)
+        except TimeoutError:
+            return
+        self._event.clear()
+
+    async def close(self) -> None:
+        """Do nothing: an event needs no cleaning up."""
