@@ -158,13 +158,13 @@ class LibraryIndex:
         if found and near and (parts := found.parts()):
             self._clear()
             self._ids, self._lengths = parts["rows"]["ids"], parts["rows"]["lengths"]
-            self._owners = Owners.of(parts["owners"], found.count)
+            self._owners = Owners(parts["owners"]["items"], found.count)
             self._alive = np.zeros(len(self._ids), bool)
             self._alive[: found.count] = True
             self._runs = [
                 Run.of(arrays) for name, arrays in parts.items() if name.startswith("run")
             ]
-            self._stamp, self._vectors = found.stamp, Vectors.of(parts["vectors"])
+            self._stamp, self._vectors = found.stamp, Vectors(parts["vectors"])
             self._mark = found.mark
             self._mark_saved(found.written_at)
 
@@ -292,7 +292,7 @@ def _arrays(
     yield from prefix_names(
         "rows", [("ids", ids[rows]), ("lengths", lengths[rows])], len(alive) // ROOM
     )
-    yield from prefix_names("owners", owners.arrays(rows), len(alive) // ROOM)
+    yield from prefix_names("owners", [("items", owners.items[rows])], len(alive) // ROOM)
     yield from prefix_names("vectors", vectors.arrays(rows), len(alive) // ROOM)
     for n, run in enumerate(runs):
         yield from prefix_names(f"run{n}", (run if whole else run.without_dead(alive)).arrays())

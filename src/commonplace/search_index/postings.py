@@ -1,6 +1,6 @@
 """Postings: which sections have which terms, in arrays that never change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,15 +83,17 @@ class Run:
             *arrays["span"].tolist(),
         )
 
-    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+    def arrays(self) -> list[tuple[str, NDArray[Any]]]:
         """Return the arrays that `of` restores the run from."""
-        yield "terms", self.terms
-        yield "starts", self.starts
-        yield "rows", self.rows
-        yield "counts", self.counts
-        yield "common", np.fromiter(self.common, np.uint32, len(self.common))
-        yield "dense", np.array([*self.common.values()], np.uint8)
-        yield "span", np.array([self.first, self.last])
+        return [
+            ("terms", self.terms),
+            ("starts", self.starts),
+            ("rows", self.rows),
+            ("counts", self.counts),
+            ("common", np.fromiter(self.common, np.uint32, len(self.common))),
+            ("dense", np.array([*self.common.values()], np.uint8)),
+            ("span", np.array([self.first, self.last])),
+        ]
 
     def without_dead(self, alive: NDArray[np.bool_]) -> "Run":
         """Return the run without deleted rows, and with the numbers that rows have then."""

@@ -1,6 +1,6 @@
 """The item of each row of an index, and the rows of an item."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,40 +8,30 @@ from numpy.typing import NDArray
 
 from commonplace.search_index.postings import Rows
 
+_NO_ITEMS = np.empty(0, np.int64)
+
 
 class Owners:
-    def __init__(self) -> None:
-        self._items = np.empty(0, np.int64)
-        self._sorted = (
-            self._items,
-            np.empty(0, np.intp),
-        )  # of the first rows: their items in order, and where each was
-        self.count = 0
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], count: int) -> "Owners":
-        owners = cls()
-        owners._items, owners.count = arrays["items"], count
-        return owners
-
-    def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the arrays that `of` restores this from, for these rows only."""
-        yield "items", self._items[rows]
+    def __init__(self, items: NDArray[np.int64] = _NO_ITEMS, count: int = 0) -> None:
+        """`items`: of each row, its item's key; `count` rows are in use."""
+        self.items, self.count = items, count
+        # Of the first rows: their items in order, and where each was.
+        self._sorted = (_NO_ITEMS, np.empty(0, np.intp))
 
     def reserve(self, size: int) -> None:
-        self._items = grow(self._items, size, self.count)
+        self.items = grow(self.items, size, self.count)
 
     def append(self, items: NDArray[np.int64]) -> None:
         self.reserve(self.count + len(items))
-        self._items[self.count : self.count + len(items)] = items
+        self.items[self.count : self.count + len(items)] = items
         self.count += len(items)
 
     def rows_of(self, items: NDArray[np.int64]) -> Rows:
         """Return the rows of items, in order: a binary search of the sorted part, then a scan."""
         (in_order, order), count = self._sorted, self.count
         if count - len(order) > 0.05 * count + 1_000:
-            order = np.argsort(self._items[:count], kind="stable")
-            in_order, _ = self._sorted = self._items[order], order
+            order = np.argsort(self.items[:count], kind="stable")
+            in_order, _ = self._sorted = self.items[order], order
         sorted_part, wanted = len(order), np.unique(items)
         first, last = (in_order.searchsorted(wanted, side) for side in ("left", "right"))
         lengths = last - first
@@ -50,7 +40,7 @@ class Owners:
         if sorted_part == count:
             return rows
         return np.concatenate(
-            [rows, np.flatnonzero(np.isin(self._items[sorted_part:count], wanted)) + sorted_part]
+            [rows, np.flatnonzero(np.isin(self.items[sorted_part:count], wanted)) + sorted_part]
         )
 
 

@@ -25,24 +25,17 @@ SCANNED_AT_ONCE = 16_384
 FAR = 255  # a distance for rows that may not be found
 
 HalfMatrix = NDArray[np.float16]
+_NO_VECTORS = {"has": np.empty(0, bool), "matrix": np.empty((0, 0), np.float16)}
 
 
 class Vectors:
-    def __init__(self) -> None:
-        self.matrix: HalfMatrix = np.empty((0, 0), np.float16)
+    def __init__(self, arrays: Mapping[str, NDArray[Any]] = _NO_VECTORS) -> None:
+        self.has, self.matrix = arrays["has"], arrays["matrix"]
         # One array for each word of the sign bits: a scan reads them one after the other.
-        self.signs: list[NDArray[np.uint64]] = []
-        self.has = np.empty(0, bool)
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "Vectors":
-        vectors = cls()
-        vectors.has, vectors.matrix = arrays["has"], arrays["matrix"]
-        vectors.signs = [array for name, array in arrays.items() if name.startswith("signs")]
-        return vectors
+        self.signs = [array for name, array in arrays.items() if name.startswith("signs")]
 
     def arrays(self, rows: Rows | slice) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the arrays that `of` restores this from, for these rows only."""
+        """Yield the arrays to restore this from, for these rows only."""
         yield "has", self.has[rows]
         yield "matrix", self.matrix[rows]
         for n, signs in enumerate(self.signs):

@@ -6,8 +6,7 @@ from datetime import datetime
 from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, Job, Json, digest, now
-from commonplace.store import rows
-from commonplace.store.jobs import AHEAD
+from commonplace.store import jobs, rows
 
 _JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN
               (SELECT library_id, id FROM items WHERE content_id = :content_id)"""
@@ -46,7 +45,7 @@ class Contents(Table):
             job_id=job_id,
             until=until,
             now=now(),
-            ahead=now() + AHEAD,
+            ahead=now() + jobs.AHEAD,
         )
         if claimed:
             tx.run(

@@ -23,8 +23,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import rows
-from commonplace.store.item_queries import find
+from commonplace.store import item_queries, rows
 
 _PREVIEW = ""  # the audience of a view that only the owner may see
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived,
@@ -73,7 +72,7 @@ class Disks(IndexedTable):
     @writes
     def save_preview(self, tx: Tx, scope: Scope, item: Item, view: RedactedDisk) -> None:
         """Store the view of an item for its owner alone."""
-        current = find(tx, scope, ItemRef(id=item.id), lock=True)
+        current = item_queries.find(tx, scope, ItemRef(id=item.id), lock=True)
         # One published meanwhile may have its owner's summary, which this view lacks.
         if current.visibility != PUBLISHED:
             _put(tx, current, item, view, _PREVIEW, "", "ON CONFLICT DO NOTHING")
@@ -89,7 +88,7 @@ class Disks(IndexedTable):
         summary: str = "",
     ) -> Published:
         """Publish an item. `item` is what the view was derived from."""
-        current = find(tx, scope, ItemRef(id=item.id), lock=True)
+        current = item_queries.find(tx, scope, ItemRef(id=item.id), lock=True)
         # Counts as a change: a view that was derived meanwhile may have another summary.
         _put(
             tx,
@@ -115,7 +114,7 @@ class Disks(IndexedTable):
     @writes
     def unpublish(self, tx: Tx, scope: Scope, item_id: str) -> None:
         """Hide an item from others. Saves stay, and count again when it is published again."""
-        item = find(tx, scope, ItemRef(id=item_id), lock=True)
+        item = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
         tx.run(f"DELETE FROM published WHERE {_KEY}", library_id=item.library_id, item_id=item.id)
         _set_visibility(tx, item, PRIVATE)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from commonplace.database import Tx, scope_sql
 from commonplace.model import Content, Entry, Item, Scope
-from commonplace.store import rows
-from commonplace.store.item_folders import folders_of
+from commonplace.store import item_folders, rows
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
     SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
@@ -85,7 +84,11 @@ def find_visible(
         **scope_sql.within(scope),
         **values,
     )
-    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ())) if row else None
+    return (
+        rows.item(row, item_folders.folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+        if row
+        else None
+    )
 
 
 # -- imports

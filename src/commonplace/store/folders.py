@@ -6,8 +6,7 @@ from commonplace.database import Tx, reads, writes
 from commonplace.errors import NameTaken, NotFound
 from commonplace.model import Folder, FolderImpact, Scope, now
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import rows
-from commonplace.store.items import delete_items
+from commonplace.store import items, rows
 
 _FOLDERS = """SELECT d.library_id, d.id, d.name, d.created_at,
                      (SELECT count(*) FROM folder_items AS fi {of_kb}
@@ -99,7 +98,7 @@ class Folders(IndexedTable):
         held = set(tx.column(f"SELECT fi.item_id {_ITEMS}", **key))
         if cascade_items:
             alone = tx.column(f"SELECT fi.item_id {_ALONE}", **key)
-            delete_items(tx, self._index, scope.library_id, alone)
+            items.delete_items(tx, self._index, scope.library_id, alone)
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)

@@ -21,8 +21,7 @@ from commonplace.model import (
     TaskWeights,
     Ticket,
 )
-from commonplace.store import rows
-from commonplace.store.item_queries import find_row
+from commonplace.store import item_queries, rows
 
 FAN = 30  # relations that are followed from one item, each way
 FRONT = 40  # items that the walk goes on from after a hop
@@ -72,7 +71,7 @@ def neighbourhood(
     # All direct neighbours can be paged through; further away, the number is limited.
     first = max(2 * FAN, offset + limit + 1) if depth == 1 else 2 * FAN
     asked, wanted = scope_sql.matching(where)
-    center = rows.item(find_row(tx, scope, ref))
+    center = rows.item(item_queries.find_row(tx, scope, ref))
     # Distance and best step to each item, in the order to show them.
     met: dict[str, tuple[int, Step]] = {}
     followed: list[Step] = []
@@ -218,7 +217,7 @@ def _count(tx: Tx, scope: Scope, center: str, kinds: tuple[str, ...], where: Ite
 
 def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Dependencies:
     asked, wanted = scope_sql.matching(where)
-    center = find_row(tx, scope, ref)["id"]
+    center = item_queries.find_row(tx, scope, ref)["id"]
     # CROSS JOIN: SQLite then goes from link to link, never through all relations for each.
     found = tx.all(
         f"""

@@ -17,10 +17,7 @@ from commonplace.model import (
     Scope,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import rows
-from commonplace.store.contents import get_content_by_key
-from commonplace.store.duplicates import ADDED_AND_NOT_FILED, find_visible
-from commonplace.store.item_folders import folders_of
+from commonplace.store import contents, duplicates, item_folders, rows
 
 NO_ITEM = "Item not found"
 LARGE = 1_000  # items of a project or epic; from here on each item is asked for it
@@ -113,10 +110,10 @@ class ItemQueries(IndexedTable):
     ) -> tuple[Content | None, Item | None]:
         """Return the content of a key, and the item that has it: one in scope, or one that the
         token added and nobody has filed."""
-        content = get_content_by_key(tx, key)
+        content = contents.get_content_by_key(tx, key)
         if content is None:
             return None, None
-        return content, find_visible(
+        return content, duplicates.find_visible(
             tx, scope, token_id, entity_type, "c.id = :content_id", {"content_id": content.id}
         )
 
@@ -147,7 +144,7 @@ class ItemQueries(IndexedTable):
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:
     """Return the item with this id, public id or entity id. NotFound: deleted or out of scope."""
     row = find_row(tx, scope, ref, lock=lock)
-    return rows.item(row, folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
+    return rows.item(row, item_folders.folders_of(tx, scope, [row["id"]]).get(row["id"], ()))
 
 
 def find_by_id(tx: Tx, scope: Scope, item_id: str) -> Item | None:
@@ -178,7 +175,7 @@ def find_own(
         return find(tx, scope, ref, lock=lock)
     except NotFound:
         values = {"library_id": scope.library_id, "token_id": token_id}
-        row = token_id and _by_ref(tx, ADDED_AND_NOT_FILED, values, ref, lock=lock)
+        row = token_id and _by_ref(tx, duplicates.ADDED_AND_NOT_FILED, values, ref, lock=lock)
         if not row:
             raise
         return rows.item(row)
@@ -217,7 +214,7 @@ def _by_ref(
 
 
 def _with_folders(tx: Tx, scope: Scope, found: Sequence[Any]) -> list[Item]:
-    folders = folders_of(tx, scope, [row["id"] for row in found])
+    folders = item_folders.folders_of(tx, scope, [row["id"] for row in found])
     return [rows.item(row, folders.get(row["id"], ())) for row in found]
 
 

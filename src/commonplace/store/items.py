@@ -26,14 +26,17 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import candidates, captures, contents, duplicates, rows, uploads, versions
-from commonplace.store.item_folders import (
-    folders_of,
-    put_in_folder,
-    require_folders,
-    with_notes,
+from commonplace.store import (
+    candidates,
+    captures,
+    contents,
+    duplicates,
+    item_folders,
+    item_queries,
+    rows,
+    uploads,
+    versions,
 )
-from commonplace.store.item_queries import ItemQueries, find, find_at, find_by_id, find_own
 from commonplace.store.jobs import insert_jobs
 from commonplace.store.relations import (
     drop_relations,
@@ -44,7 +47,7 @@ from commonplace.store.relations import (
 )
 
 
-class Items(ItemQueries):
+class Items(item_queries.ItemQueries):
     @writes
     def add(
         self,
@@ -107,7 +110,9 @@ class Items(ItemQueries):
             (item.library_id, folder_id, item.id) for item in items for folder_id in item.folders
         ]
         if pairs:
-            require_folders(tx, items[0].library_id, {folder_id for _, folder_id, _ in pairs})
+            item_folders.require_folders(
+                tx, items[0].library_id, {folder_id for _, folder_id, _ in pairs}
+            )
             tx.insert("folder_items", "library_id, folder_id, item_id", pairs)
         self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
         insert_jobs(tx, [job for entry in entries for job in entry.jobs])
@@ -134,7 +139,7 @@ class Items(ItemQueries):
     def _import(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
         content_id, _ = contents.put_content(tx, entry.content, entry.item.created_at)
         item = replace(entry.item, content_id=content_id)
-        known = before = find_by_id(tx, scope, item.id)
+        known = before = item_queries.find_by_id(tx, scope, item.id)
         if before is None and entry.once:
             before = duplicates.find_imported(tx, scope, entry.content, entry)
         if before is None:
@@ -192,7 +197,7 @@ class Items(ItemQueries):
         stamp: str = "",
         jobs: Sequence[Job] = (),
     ) -> Item:
-        before = find_at(tx, scope, item_id, expected_revision)
+        before = item_queries.find_at(tx, scope, item_id, expected_revision)
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
         tx.run(
@@ -227,7 +232,7 @@ class Items(ItemQueries):
         expected_revision: int | None = None,
     ) -> Item:
         """Give the item, and the content's key, this content. Other items keep theirs."""
-        before = find(tx, scope, ItemRef(id=item_id), lock=True)
+        before = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
         changes = {**changes, "content_id": contents.replace_content(tx, content, now())}
         after = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
         contents.drop_unused_content(tx, before.content_id)
@@ -268,9 +273,9 @@ class Items(ItemQueries):
         self, tx: Tx, scope: Scope, item_id: str, *, expected_revision: int | None = None
     ) -> None:
         """Delete an item, or only take it out of the scope's folders if it lies in others too."""
-        item = find_at(tx, scope, item_id, expected_revision)
-        folders = folders_of(
-            tx, Scope(item.library_id), with_notes(tx, item.library_id, [item.id])
+        item = item_queries.find_at(tx, scope, item_id, expected_revision)
+        folders = item_folders.folders_of(
+            tx, Scope(item.library_id), item_folders.with_notes(tx, item.library_id, [item.id])
         ).values()
         if scope.folders is None or all(map(scope.folders.issuperset, folders)):
             delete_items(tx, self._index, item.library_id, [item.id])
@@ -287,28 +292,28 @@ class Items(ItemQueries):
 
         A token may also file what it added and nobody has filed yet.
         """
-        item = find_own(tx, scope, ref, token_id, lock=True)
-        require_folders(tx, item.library_id, set(folder_ids))
+        item = item_queries.find_own(tx, scope, ref, token_id, lock=True)
+        item_folders.require_folders(tx, item.library_id, set(folder_ids))
         return self._file(tx, item, folder_ids)
 
     def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> list[str]:
-        held = folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
+        held = item_folders.folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
-        for item_id in with_notes(tx, item.library_id, [item.id]) if added else ():
+        for item_id in item_folders.with_notes(tx, item.library_id, [item.id]) if added else ():
             for folder_id in added:
-                put_in_folder(tx, item.library_id, item_id, folder_id)
+                item_folders.put_in_folder(tx, item.library_id, item_id, folder_id)
             self._index.refile(tx, item.library_id, item_id)
         return added
 
     @writes
     def unfile(self, tx: Tx, scope: Scope, ref: ItemRef, folder_id: str) -> None:
-        item = find(tx, scope, ref, lock=True)
+        item = item_queries.find(tx, scope, ref, lock=True)
         if folder_id not in item.folders:
             raise NotFound("The item is not in that folder")
         self._unfile(tx, item, [folder_id])
 
     def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> None:
-        for item_id in with_notes(tx, item.library_id, [item.id]):
+        for item_id in item_folders.with_notes(tx, item.library_id, [item.id]):
             tx.run(
                 """DELETE FROM folder_items WHERE library_id = :library_id
                    AND item_id = :item_id AND folder_id IN :folder_ids""",
@@ -341,7 +346,7 @@ class QueuedItems(Items):
         the ids of the unread one, unless somebody has changed or related that. NotFound: the item
         was deleted. Conflict: it was changed, or the key has another text by now.
         """
-        before = find_at(tx, Scope(item.library_id), item.id, item.revision)
+        before = item_queries.find_at(tx, Scope(item.library_id), item.id, item.revision)
         if before.ingest_status is None:
             return before  # another worker was first
         content_id, same = contents.put_content(tx, content, now())
@@ -373,7 +378,7 @@ class QueuedItems(Items):
 
 def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
     """Delete items with their notes, and contents that no item has any more."""
-    for item_id in with_notes(tx, library_id, item_ids):
+    for item_id in item_folders.with_notes(tx, library_id, item_ids):
         held = versions.contents_of(tx, library_id, item_id)
         superseded = relink_around(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)

@@ -5,9 +5,7 @@ from dataclasses import replace
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
-from commonplace.store import rows
-from commonplace.store.accounts import put_password
-from commonplace.store.people import insert_person, insert_token, lock_library
+from commonplace.store import accounts, people, rows
 
 _MEMBERS = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
               JOIN people AS p ON p.id = m.person_id WHERE m.library_id = :library_id"""
@@ -115,7 +113,7 @@ class Members(Table):
         passkey that belongs to nobody yet. Conflict: the invitation was used, or the person is a
         member. NameTaken: the email is known.
         """
-        lock_library(tx, invitation.library_id)
+        people.lock_library(tx, invitation.library_id)
         if not tx.run(
             """UPDATE invitations SET accepted_at = :at, accepted_by = :person_id
                WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL
@@ -127,9 +125,9 @@ class Members(Table):
         ):
             raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
         if new:
-            insert_person(tx, person)
+            people.insert_person(tx, person)
         if isinstance(sign_in, str):
-            put_password(tx, person.id, sign_in)
+            accounts.put_password(tx, person.id, sign_in)
         elif sign_in:
             rows.insert(tx, "passkeys", replace(sign_in, person_id=person.id))
         if not tx.run(
@@ -143,12 +141,12 @@ class Members(Table):
                 "You are a member of this library already; an owner or admin can change your role."
             )
         if token:
-            insert_token(tx, *token)
+            people.insert_token(tx, *token)
 
 
 def _require(tx: Tx, library_id: str, person_id: str, *, stays_owner: bool) -> Member:
     """Return the member. NotFound: there is none. Conflict: no owner would be left."""
-    lock_library(tx, library_id)
+    people.lock_library(tx, library_id)
     key = {"library_id": library_id, "person_id": person_id}
     member = rows.require(tx, Member, f"{_MEMBERS} AND m.person_id = :person_id", **key)
     others = """SELECT 1 FROM members WHERE library_id = :library_id AND role = 'owner'

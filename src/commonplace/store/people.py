@@ -8,8 +8,7 @@ from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import rows
-from commonplace.store.item_folders import require_folders
+from commonplace.store import item_folders, rows
 
 EVENTS_KEPT = 1000  # per token
 _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
@@ -159,7 +158,7 @@ def insert_person(tx: Tx, person: Person) -> None:
 
 def insert_token(tx: Tx, token: Token, digest: str) -> None:
     # A folder may have been deleted since it was looked up.
-    require_folders(tx, token.library_id, token.folders or ())
+    item_folders.require_folders(tx, token.library_id, token.folders or ())
     tx.run(
         """INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities,
                                whole_library, kb_only, created_at, expires_at)

@@ -26,8 +26,7 @@ from commonplace.model import (
     Ticket,
     now,
 )
-from commonplace.store import graph_queries, rows
-from commonplace.store.people import lock_library
+from commonplace.store import graph_queries, people, rows
 
 NAMED = 20  # items of a cycle that a refusal names
 _KEY = "library_id = :library_id AND from_id = :from_id AND kind = :kind AND to_id = :to_id"
@@ -189,7 +188,7 @@ def _key(r: Relation) -> dict[str, str]:
 
 def _refuse_cycle(tx: Tx, scope: Scope, r: Relation) -> None:
     # Within the transaction that writes: two that check first could close a cycle together.
-    lock_library(tx, scope.library_id)
+    people.lock_library(tx, scope.library_id)
     names = [item.title for item in graph_queries.find_cycle(tx, scope, r.from_id, r.to_id, r.kind)]
     if not names:
         return
@@ -288,7 +287,7 @@ def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> Non
     """
     if not item_ids:
         return
-    lock_library(tx, library_id)
+    people.lock_library(tx, library_id)
     for row in tx.all(
         """
         WITH RECURSIVE below (id) AS (

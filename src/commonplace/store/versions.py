@@ -2,8 +2,7 @@
 
 from commonplace.database import Table, Tx, reads, scope_sql
 from commonplace.model import Item, Scope, Version
-from commonplace.store import rows
-from commonplace.store.contents import drop_unused_content
+from commonplace.store import contents, rows
 
 KEPT = 50  # of one item; an agent that writes every minute must not fill the disk
 _SELECT = """SELECT v.*, {text} AS text FROM versions AS v
@@ -65,7 +64,7 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         **of_item,
         kept=KEPT,
     ):
-        drop_unused_content(tx, content_id)
+        contents.drop_unused_content(tx, content_id)
 
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:
