@@ -56,6 +56,7 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "Reflection.queue",
     "Search.rank",
     "Tasks.apply",
+    "Tasks.change",
     "Tasks.find",
 }
 

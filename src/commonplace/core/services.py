@@ -162,9 +162,10 @@ def build_services(
         epics,
         attended=attended,
     )
+    tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
     search, memory = (
         Search(store, embedder, access, settings),
-        Memory(store, access, entities, embedder.stamp),
+        Memory(store, access, entities, tasks),
     )
     reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)
     handlers: dict[str, Handler] = {
@@ -180,7 +181,6 @@ def build_services(
     uploads = Uploads(store, blobs, extractor, access, library, queued_items, recordings, settings)
     handlers[INGEST] = IngestJobs(store, library, queued_items, uploads)
     accounts, members = Accounts(store, access, limits), Members(store, access)
-    tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
     passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
     return Services(
         settings,

@@ -6,11 +6,22 @@ import secrets
 import time
 import unicodedata
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
+
+from commonplace.errors import NotFound
 
 Json = dict[str, Any]
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Identified = TypeVar("Identified", bound=HasId)
 
 _MOST_MARKS = 30  # on one letter, as in Unicode's Stream-Safe Text Format
 # A long run of characters from the blocks that have combining marks: few texts have one. Written as
@@ -71,6 +82,14 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
 @lru_cache(maxsize=4096)
 def _is_mark(character: str) -> bool:
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) != 0
+
+
+def find_by_id(found: Iterable[Identified], wanted: str, what: str) -> Identified:
+    """Return the one with this id. Raises NotFound if there is none."""
+    for each in found:
+        if each.id == wanted:
+            return each
+    raise NotFound(f"{what} not found")
 
 
 def digest(text: str) -> str:

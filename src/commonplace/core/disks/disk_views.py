@@ -16,8 +16,8 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
-    """A disk in full."""
+class DiskHead:
+    """Whose a disk is, as one caller sees it."""
 
     public_id: str
     visibility: str
@@ -26,26 +26,25 @@ class Disk:
     owner_name: str
     saved_at: datetime | None
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Disk(DiskHead):
+    """A disk in full."""
+
     view: OpenDisk | RedactedDisk
     related: tuple[Related, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class DiskLine:
+class DiskLine(DiskHead):
     """A line of a list of disks."""
 
-    public_id: str
     title: str
     summary: str
     category: str
-    visibility: str
-    relationship: str
-    owner_id: str
-    owner_name: str
     word_count: int
     tags: tuple[str, ...]
-    saved_at: datetime | None
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +98,16 @@ def own_line(item: Item, owner: tuple[str, str], published: Published | None) ->
     shown = published.view if published else item
     return DiskLine(
         item.public_id,
-        shown.title,
-        shown.summary,
-        shown.category,
         PUBLISHED if published else PRIVATE,
         "owned",
         *owner,
-        item.word_count,
-        shown.tags,
         None,
         item.created_at,
+        shown.title,
+        shown.summary,
+        shown.category,
+        item.word_count,
+        shown.tags,
     )
 
 
@@ -116,17 +115,17 @@ def saved_line(published: Published) -> DiskLine:
     view = published.view
     return DiskLine(
         published.public_id,
-        view.title,
-        view.summary,
-        view.category,
         PUBLISHED,
         "saved",
         published.owner_id,
         owner_name_shown(published.owner_name),
-        view.word_count,
-        view.tags,
         published.saved_at,
         published.created_at,
+        view.title,
+        view.summary,
+        view.category,
+        view.word_count,
+        view.tags,
     )
 
 

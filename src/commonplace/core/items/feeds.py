@@ -22,6 +22,7 @@ from commonplace.model import (
     Role,
     Subscription,
     digest,
+    find_by_id,
     new_id,
     now,
 )
@@ -79,11 +80,11 @@ class Feeds:
 
     @verb(READ, "read_feed", target="feed_id")
     async def get(self, caller: Caller, feed_id: str) -> Subscription:
-        return await self._feed(caller, feed_id)
+        return find_by_id(await self._of(caller), feed_id, "Feed")
 
     @verb(DELETE, target="feed_id")
     async def unsubscribe(self, caller: Caller, feed_id: str) -> None:
-        await self._store.feeds.delete(await self._feed(caller, feed_id))
+        await self._store.feeds.delete(find_by_id(await self._of(caller), feed_id, "Feed"))
 
     async def keep_polling(self) -> None:
         while True:
@@ -184,12 +185,6 @@ class Feeds:
             ):
                 return bearer_of(token)
         raise ForbiddenScope("The token that subscribed has expired or was revoked.")
-
-    async def _feed(self, caller: Caller, feed_id: str) -> Subscription:
-        for feed in await self._of(caller):
-            if feed.id == feed_id:
-                return feed
-        raise NotFound("Feed not found")
 
     async def _of(self, caller: Caller) -> list[Subscription]:
         whole = caller.whole_library and not caller.kb_only

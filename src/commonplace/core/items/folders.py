@@ -5,8 +5,17 @@ from dataclasses import dataclass
 
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Access, verb
-from commonplace.errors import ForbiddenScope, NotFound
-from commonplace.model import Caller, Folder, ItemRef, folder_key, folder_name, new_id, now
+from commonplace.errors import ForbiddenScope
+from commonplace.model import (
+    Caller,
+    Folder,
+    ItemRef,
+    find_by_id,
+    folder_key,
+    folder_name,
+    new_id,
+    now,
+)
 from commonplace.store import Store
 
 
@@ -22,10 +31,7 @@ class Folders:
 
     @verb(READ, "folder", target="folder_id")
     async def get(self, caller: Caller, folder_id: str) -> Folder:
-        for folder in await self._store.folders.list_folders(caller.scope):
-            if folder.id == folder_id:
-                return folder
-        raise NotFound("Folder not found")
+        return find_by_id(await self._store.folders.list_folders(caller.scope), folder_id, "Folder")
 
     @verb(WRITE, "create_folder", target="name", needs=FULL_WRITE)
     async def create(self, caller: Caller, name: str) -> Folder:

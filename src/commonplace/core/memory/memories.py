@@ -13,7 +13,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.item_changes import require_revision
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
-from commonplace.core.work.tasks import ChangeResult
+from commonplace.core.work.tasks import Change, ChangeResult, Tasks
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
     STALE,
@@ -91,7 +91,7 @@ class Memory:
     _store: Store
     _access: Access
     _entities: Entities
-    _stamp: str
+    _tasks: Tasks
 
     @verb(GRAPH_WRITE, target=lambda memo: memo.entity.title[:200])
     async def remember(
@@ -275,29 +275,19 @@ class Memory:
         if item.status not in CORRECTED:
             raise Invalid(f"{item.title!r} was not corrected; there is nothing to restore.")
 
-        async def attempt() -> Item:
-            now_there = await self._at_revision(caller, item.id, expected_revision)
+        async def derive(current: Item) -> Change:
             # Also drop replacements that the caller does not see: they would keep it superseded.
             joined = await self._store.relations.of_items(
                 Scope(caller.library_id), [item.id], [Kind.SUPERSEDES]
             )
             replaced = [relation for relation in joined if relation.to_id == item.id]
             metadata = {
-                name: value for name, value in now_there.metadata.items() if name != "correction"
+                name: value for name, value in current.metadata.items() if name != "correction"
             }
-            return await self._store.items.update(
-                caller.scope,
-                item.id,
-                {"status": "", "metadata": metadata},
-                sections=None,
-                stamp=self._stamp,
-                jobs=(),
-                expected_revision=now_there.revision,
-                dropped=replaced,
-            )
+            return Change({"status": "", "metadata": metadata}, dropped=replaced)
 
         return ChangeResult(
-            await retry_on_conflict(attempt, guarded=expected_revision is not None),
+            await self._tasks.change(caller, item.id, derive, expected_revision),
             f"Restored: {item.title}",
         )
 
@@ -359,7 +349,8 @@ class Memory:
                 "A document is superseded by another document. Add it first, then pass its id in "
                 "`by`."
             )
-        old = await self._at_revision(caller, old.id, expected_revision)
+        old = await self._store.items.get(caller.scope, ItemRef(id=old.id))
+        require_revision(old, expected_revision)
         projects = await self._store.relations.of_items(
             caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
         )
@@ -387,27 +378,10 @@ class Memory:
     ) -> Item:
         joined = [Relation(caller.library_id, by.id, Kind.SUPERSEDES, item.id)] if by else []
 
-        async def attempt() -> Item:
-            now_there = await self._at_revision(caller, item.id, expected_revision)
-            return await self._store.items.update(
-                caller.scope,
-                item.id,
-                _corrected(caller, now_there, status, reason),
-                expected_revision=now_there.revision,
-                sections=None,
-                stamp=self._stamp,
-                jobs=(),
-                relations=joined,
-            )
+        async def derive(current: Item) -> Change:
+            return Change(_corrected(caller, current, status, reason), joined)
 
-        return await retry_on_conflict(attempt, guarded=expected_revision is not None)
-
-    async def _at_revision(
-        self, caller: Caller, item_id: str, expected_revision: int | None
-    ) -> Item:
-        item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
-        require_revision(item, expected_revision)
-        return item
+        return await self._tasks.change(caller, item.id, derive, expected_revision)
 
 
 def _corrected(caller: Caller, item: Item, status: str, reason: str) -> Json:

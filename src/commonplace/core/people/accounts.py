@@ -19,7 +19,17 @@ from commonplace.core.people.authorization import (
     whole_seconds,
 )
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
-from commonplace.model import Caller, Capability, Membership, Person, Role, Token, WebSession, now
+from commonplace.model import (
+    Caller,
+    Capability,
+    Membership,
+    Person,
+    Role,
+    Token,
+    WebSession,
+    find_by_id,
+    now,
+)
 from commonplace.ports import Limits
 from commonplace.store import Store
 
@@ -178,11 +188,8 @@ class Accounts:
         """View the library as a token, or stop with None."""
         if token_id is not None:
             await self._access.admit(visitor.caller, Needs(READ, "view_as", FULL_WRITE), token_id)
-            if all(
-                token.id != token_id
-                for token in await self._store.tokens.of_library(visitor.library.library_id)
-            ):
-                raise NotFound("Token not found")
+            tokens = await self._store.tokens.of_library(visitor.library.library_id)
+            find_by_id(tokens, token_id, "Token")
         await self._store.accounts.set_view_as(visitor.session.digest, token_id)
 
     async def switch_library(self, visitor: Visitor, library_id: str) -> Membership:

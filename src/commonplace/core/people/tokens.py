@@ -17,7 +17,17 @@ from commonplace.core.people.authorization import (
     verb,
 )
 from commonplace.errors import Invalid, NameTaken, NotFound
-from commonplace.model import Caller, Capability, Event, Person, Token, folder_key, new_id, now
+from commonplace.model import (
+    Caller,
+    Capability,
+    Event,
+    Person,
+    Token,
+    find_by_id,
+    folder_key,
+    new_id,
+    now,
+)
 from commonplace.store import Store
 
 DEFAULT_EXPIRY_DAYS = 365
@@ -115,25 +125,19 @@ class People:
 
     @verb(READ, "read_token", target="token_id", needs=FULL_WRITE)
     async def token(self, caller: Caller, token_id: str) -> Token:
-        return await self._token(caller, token_id)
+        return find_by_id(await self._of(caller), token_id, "Token")
 
     @verb(DELETE, target="token_id", needs=FULL_WRITE)
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
-        await self._token(caller, token_id)
+        find_by_id(await self._of(caller), token_id, "Token")
         if not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
 
     @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE)
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
-        await self._token(caller, token_id)
+        find_by_id(await self._of(caller), token_id, "Token")
         await self._access.flush()
         return await self._store.tokens.activity(caller.library_id, token_id, limit)
-
-    async def _token(self, caller: Caller, token_id: str) -> Token:
-        for token in await self._of(caller):
-            if token.id == token_id:
-                return token
-        raise NotFound("Token not found")
 
     async def _of(self, caller: Caller) -> list[Token]:
         return [

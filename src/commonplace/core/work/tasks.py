@@ -98,7 +98,7 @@ class Tasks:
             "learnings": rules.content(learnings) if learnings else "",
         }
         noted = {name: text for name, text in noted.items() if text} | (about or {})
-        item = await self._change(
+        item = await self.change(
             caller, entity_id, partial(self._enter, caller, step, noted), expected_revision
         )
         message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
@@ -151,7 +151,7 @@ class Tasks:
             name: rules.CHECKS[name](value) for name, value in wish.items() if name in rules.CHECKS
         }
         derive = partial(self._derive, caller, machine, wish, fields, left)
-        item = await self._change(caller, entity_id, derive, expected_revision)
+        item = await self.change(caller, entity_id, derive, expected_revision)
         if machine is TASK and wish.keys() & {"status", "epic"}:
             await self._follow(caller, item, also=left)
         elif wish.get("status") == "completed":
@@ -212,7 +212,7 @@ class Tasks:
                 )
             return Change({"metadata": with_note(item, caller.name, rules.content(text))})
 
-        item = await self._change(caller, entity_id, derive, expected_revision)
+        item = await self.change(caller, entity_id, derive, expected_revision)
         return ChangeResult(item, f"Noted: {item.title}")
 
     @verb(READ, "list", target=lambda project, epic: epic or project)
@@ -249,15 +249,17 @@ class Tasks:
             )
         return item
 
-    # -- how
-
-    async def _change(
+    async def change(
         self, caller: Caller, entity_id: str, derive: Derive, expected_revision: int | None
     ) -> Item:
+        """Change an item as `derive` says, which is called again if somebody else was faster. The
+        caller is authorized already."""
         return await retry_on_conflict(
             partial(self._try, caller, ItemRef.parse(entity_id), derive, expected_revision),
             guarded=expected_revision is not None,
         )
+
+    # -- how
 
     async def _try(
         self, caller: Caller, ref: ItemRef, derive: Derive, expected_revision: int | None
