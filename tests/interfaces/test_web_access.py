@@ -315,6 +315,35 @@ async def test_pages_that_are_not_there(house: House) -> None:
         assert (await client.post("/")).status_code == 405
 
 
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+async def test_programs_with_a_token_are_told_that_there_is_nothing(
+    house: House, accept: str
+) -> None:
+    async with house.client("reader") as known, house.client("revoked") as unknown:
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            missing = await known.request(method, "/nope", headers={"Accept": accept})
+            assert (missing.status_code, missing.json()["error"]) == (404, "not_found"), method
+            refused = await unknown.request(method, "/nope", headers={"Accept": accept})
+            assert (refused.status_code, refused.json()["error"]) == (401, "unauthorized"), method
+        page = await known.get("/account", headers={"Accept": "application/json"})
+        assert page.status_code == 401, "pages are for people, whatever token comes with it"
+
+
+@pytest.mark.parametrize("character", [None, "reader", "revoked"])
+async def test_nothing_is_well_known(house: House, character: str | None) -> None:
+    async with house.client(character) as client:
+        for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
+            for path in ("oauth-protected-resource", "oauth-authorization-server/mcp"):
+                answer = await client.request(
+                    method, f"/.well-known/{path}", headers={"Accept": "text/html"}
+                )
+                assert answer.status_code == 404, (method, path)
+                assert answer.headers["content-type"] == "application/json"
+                assert method == "HEAD" or answer.json()["error"] == "not_found"
+    async with await browser(house, "owner") as owner:
+        assert (await owner.get("/.well-known/change-password")).json()["error"] == "not_found"
+
+
 async def test_no_database_is_asked_for_what_none_can_keep(house: House) -> None:
     async with await browser(house, "owner") as client, await browser(house, "nobody") as nobody:
         assert (await nobody.get("/d/%00")).status_code == 422

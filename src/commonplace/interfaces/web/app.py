@@ -16,9 +16,9 @@ from commonplace.core.services import Services
 from commonplace.errors import CommonplaceError, Invalid, Unauthorized
 from commonplace.interfaces.http.gate import (
     MAX_ANONYMOUS_BODY,
-    STATUS,
     bounded,
     error_response,
+    internal_error,
     problem,
 )
 from commonplace.interfaces.web.jinja import TYPES, Templates
@@ -73,6 +73,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "private, no-cache",
 }
+WELL_KNOWN = "/.well-known/"  # asked for by programs, which take a sign-in page for an answer
+TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
+BROKEN = "The server failed; its log says why."
 
 
 class WebApp:
@@ -109,41 +112,43 @@ class WebApp:
             await response(scope, receive, send_hardened)
 
     async def _answer_missing(self, http: Request, error: HTTPException) -> Response:
+        """Answer what no route serves: an error for those who are known, else the sign-in page."""
+        missing = error.status_code == 404
+        message = "There is nothing at this address." if missing else f"{error.detail}."
+        code = "not_found" if missing else "invalid_request"
+        answer = problem(error.status_code, code, message)
+        if http.url.path.startswith(WELL_KNOWN):
+            return answer
         request = await WebRequest.begin(http, self._services, self._templates)
-        return request.set_cookies(
-            _ask_to_sign_in(request)
-            if request.visitor is None
-            else _http_error_page(request, error)
-        )
+        scheme, _, credential = http.headers.get("authorization", "").partition(" ")
+        if request.visitor is not None:
+            return request.set_cookies(_error_page(request, answer, message))
+        if missing and scheme.lower() == "bearer":
+            await self._services.access.identify(credential.strip())
+            return answer
+        return request.set_cookies(_ask_to_sign_in(request))
 
     async def _answer(self, route: Route, http: Request) -> Response:
         request = await WebRequest.begin(http, self._services, self._templates)
         try:
-            if request.visitor is None and not route.open:
-                return request.set_cookies(_ask_to_sign_in(request))
-            if http.method not in ("GET", "HEAD"):
-                if request.visitor is None:
-                    request.http = Request(http.scope, bounded(http.receive, MAX_ANONYMOUS_BODY))
-                await request.check_form()
-            if request.has_nul():
-                raise Invalid(
-                    "What was sent contains a NUL character; remove it."
-                )  # Postgres keeps none
-            return request.set_cookies(await route.handler(request))
+            response = await _respond(route, request)
         except CommonplaceError as error:
-            return request.set_cookies(_error_page(request, error))
+            response = _error_page(request, error_response(error), error.message)
+            if (
+                http.method == "POST"
+                and request.wants_page
+                and request.visitor
+                and request.referrer
+            ):
+                response = request.redirect(request.back, error.message, wrong=True)
         except HTTPException:
             raise
         except Exception:
             log.exception("%s %s failed unexpectedly", http.method, http.url.path)
-            message = "The server failed; its log says why."
-            if not request.wants_page:
-                return problem(500, "internal_error", message)
-            return request.set_cookies(
-                request.page("error.html", 500, title="Something broke", message=message)
-            )
+            response = _error_page(request, internal_error(), BROKEN, "Something broke")
         finally:
             await request.http.close()  # the files that a form brought
+        return request.set_cookies(response)
 
     async def _icon(self, http: Request) -> Response:
         """Serve the icon that browsers request beside files such as a PDF."""
@@ -179,6 +184,19 @@ class WebApp:
         )
 
 
+async def _respond(route: Route, request: WebRequest) -> Response:
+    http = request.http
+    if request.visitor is None and not route.open:
+        return _ask_to_sign_in(request)
+    if http.method not in ("GET", "HEAD"):
+        if request.visitor is None:
+            request.http = Request(http.scope, bounded(http.receive, MAX_ANONYMOUS_BODY))
+        await request.check_form()
+    if request.has_nul():  # Postgres keeps none
+        raise Invalid("What was sent contains a NUL character; remove it.")
+    return await route.handler(request)
+
+
 def _ask_to_sign_in(request: WebRequest) -> Response:
     """Redirect to the sign-in page, and from there back."""
     if request.http.method in ("GET", "HEAD") and request.wants_page:
@@ -192,30 +210,14 @@ def _ask_to_sign_in(request: WebRequest) -> Response:
     )
 
 
-def _error_page(request: WebRequest, error: CommonplaceError) -> Response:
+def _error_page(
+    request: WebRequest, answer: Response, message: str, title: str = "That did not work"
+) -> Response:
+    """Return an error as a page for people, and as it is for scripts."""
     if not request.wants_page:
-        return error_response(error)
-    if request.http.method == "POST" and request.visitor is not None and request.referrer:
-        return request.redirect(request.back, error.message, wrong=True)
-    status = STATUS.get(type(error), 500)
-    titles = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
-    page = request.page(
-        "error.html", status, title=titles.get(status, "That did not work"), message=error.message
-    )
-    if "retry_after_sec" in error.data:
-        page.headers["Retry-After"] = str(error.data["retry_after_sec"])
+        return answer
+    title = TITLES.get(answer.status_code, title)
+    page = request.page("error.html", answer.status_code, title=title, message=message)
+    if "retry-after" in answer.headers:
+        page.headers["Retry-After"] = answer.headers["retry-after"]
     return page
-
-
-def _http_error_page(request: WebRequest, error: HTTPException) -> Response:
-    message = (
-        "There is nothing at this address." if error.status_code == 404 else f"{error.detail}."
-    )
-    if not request.wants_page:
-        return problem(
-            error.status_code,
-            "not_found" if error.status_code == 404 else "invalid_request",
-            message,
-        )
-    title = "Not found" if error.status_code == 404 else "That did not work"
-    return request.page("error.html", error.status_code, title=title, message=message)
