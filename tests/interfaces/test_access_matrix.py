@@ -1,4 +1,7 @@
-"""Every route and every tool, asked by everybody for everything. What is out of scope reads like what is not there."""
+"""Every action, over REST, as a tool and as an action of `manage`, asked by everybody for everything.
+
+Out of scope reads like not there.
+"""
 
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,14 +14,19 @@ import pytest
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo
 from commonplace.core.memory.reflection import Notes
+from commonplace.core.people.authorization import Requirement
 from commonplace.core.people.tokens import NewToken
-from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS
-from commonplace.model import Caller, FullItem, Role, Subscription, new_id
+from commonplace.interfaces.actions.action import Action
+from commonplace.interfaces.actions.fields import Input, Patch
+from commonplace.interfaces.actions.registry import ACTIONS
+from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
+from commonplace.interfaces.mcp.tools import MANAGED
+from commonplace.model import Caller, Capability, FullItem, Json, Role, Subscription, new_id
 from tests.interfaces.house import LONG_TEXT, House, call_tool, open_house, rpc
 
 pytestmark = pytest.mark.anyio
 
-# What there is, where it lies and whether it is in the KB; and who sees it.
+# The items, with their folder and whether they are in the KB; and who sees them.
 ITEMS: dict[str, tuple[str | None, bool]] = {
     "red": ("Red", True),
     "blue": ("Blue", True),
@@ -47,14 +55,88 @@ FOLDERS = {
 }
 LOCKED_OUT = ("expired", "revoked", None)
 WRITERS = {"owner", "one_folder", "two_folder", "kb_only", "stranger"}
-RULERS = {"owner", "stranger"}  # who may write to a whole library
 UNSCOPED = {"owner", "reader", "viewer", "stranger"}
-READ, WRITE, RULE = frozenset(SEES), frozenset(WRITERS), frozenset(RULERS)
+READ, WRITE = frozenset(SEES), frozenset(WRITERS)
 MISSING = (
     str(uuid.uuid4()),
     "z" * 12,
     "document_" + "z" * 12,
 )  # an id of nothing, in every spelling
+
+# What the actions need, apart from what the core declares: everything but GET writes, except for
+POSTS_THAT_READ = {"search", "search_items", "get_disks", "context"}
+# and these need a token of the whole library, or are for those who manage its members.
+WHOLE_LIBRARY = {
+    *("create_folder", "rename_folder", "delete_folder"),
+    *("publish_disk", "unpublish_disk", "save_disk", "unsave_disk"),
+    *("list_tokens", "create_token", "get_token", "revoke_token", "list_token_activity"),
+}
+OF_ADMINS = {
+    *("change_role", "remove_member", "invite_member", "list_invitations", "withdraw_invitation"),
+}
+UNDECLARED = {"reflect", "accept_invitation"}  # their methods decide by what is asked
+
+# Kinds of targets, by the field that names one; and by action where it has to be a special one.
+TARGETS = {
+    **dict.fromkeys(("item_id", "entity_id", "disk_id", "id", "ids"), "item"),
+    "folder_id": "folder",
+    "token_id": "token",
+    "feed_id": "feed",
+    "person_id": "member",
+    "invitation_id": "invitation",
+    "candidate_id": "candidate",
+    "job_id": "job",
+    "upload_id": "upload",
+}
+SPECIAL_TARGETS = {
+    **dict.fromkeys(("get_version", "compare_version"), "rewritten"),
+    **dict.fromkeys(("save_disk", "unsave_disk"), "unpublished"),
+    "get_capture": "memory",
+}
+
+# Values of required fields, and of the first one that a PATCH takes. {}: the target; {own}: a
+# folder that the character may use, if anyone.
+NOTES = "We decided to let the zebra graze by the river."
+MEMORY = "The zebra grazes by the river."
+VALUES: Json = {
+    "content": MEMORY,
+    "content_type": "text/markdown",
+    "filename": "notes.md",
+    "folder_ids": ["{own}"],
+    "goal": "zebra",
+    "ids": ["{}"],
+    "kind": "idea",
+    "name": "New {}",
+    "query": "zebra",
+    "reason": "why",
+    "revision": 1,
+    "role": "admin",
+    "size": 20,
+    "title": "New",
+    "to": "{}",
+    "url": "http://127.0.0.1/feed",
+}
+MORE: dict[str, Json] = {
+    "add_entity": {"sync": True},
+    "delete_folder": {"cascade_items": True},
+    "explore": {"mode": "related", "entity_id": "{}"},
+    "reflect": {"content": NOTES, "persist": True},
+    "unfile_item": {"folder_id": "{own}"},
+}
+# Refusals that only those hear who see the target, or may call it at all: they count as success.
+SEEN = {
+    "add_epic": "require a project",
+    "add_task": "require a project",
+    "follow_feed": "private",
+    "link": "cannot be linked to itself",
+    "refresh_item": "Only web pages and documents can be refreshed",
+    "restore": "there is nothing to restore",
+    "supersede": "Name the replacement",
+    "unfile_item": "The item is not in that folder",
+    "unlink": "Relation not found",
+    "update_entity": "Documents are changed with PATCH /api/v1/items",
+}
+OF_WORK = "is a document, not a"  # what is asked of tasks and epics
 
 Answer = tuple[int, Any]
 Call = Callable[[httpx.AsyncClient, House, str], Awaitable[Answer]]
@@ -69,17 +151,39 @@ class Row:
     allowed: frozenset[str] = READ
 
 
-def rest(method: str, path: str, body: Any = None) -> Call:
+def arguments_of(action: Action, shape: type[Input]) -> Json:
+    """Return the least that a valid call has."""
+    names = shape.model_json_schema().get("required", [])
+    if issubclass(shape, Patch) and action.method == "PATCH":
+        names = [next(iter(shape.model_fields)), *names]
+    given = {name: VALUES.get(name, "{}") for name in names}
+    return given | (action.example or {}) | MORE.get(action.name, {})
+
+
+def fill(value: Any, target: str, own: str) -> Any:
+    if isinstance(value, dict):
+        return {name: fill(each, target, own) for name, each in value.items()}
+    if isinstance(value, list):
+        return [fill(each, target, own) for each in value]
+    return value.replace("{own}", own).replace("{}", target) if isinstance(value, str) else value
+
+
+def own_folder(client: httpx.AsyncClient, house: House) -> str:
+    return house.folders["Theirs" if client.headers["X-Character"] == "stranger" else "Red"]
+
+
+def rest(action: Action, arguments: Json) -> Call:
     async def call(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-        filled = (
-            {
-                key: value.replace("{}", target) if isinstance(value, str) else value
-                for key, value in body.items()
-            }
-            if body
-            else None
+        given = fill(arguments, target, own_folder(client, house))
+        path = action.path.format(**given)
+        given = {name: each for name, each in given.items() if name not in action.path_fields}
+        in_query = action.query if action.method in ("POST", "PATCH") else given
+        response = await client.request(
+            action.method,
+            path,
+            params={name: each for name, each in given.items() if name in in_query},
+            json={name: each for name, each in given.items() if name not in in_query} or None,
         )
-        response = await client.request(method, path.replace("{}", target), json=filled)
         return response.status_code, response.json()
 
     return call
@@ -87,14 +191,8 @@ def rest(method: str, path: str, body: Any = None) -> Call:
 
 def tool(name: str, **arguments: Any) -> Call:
     async def call(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-        answer = await call_tool(
-            client,
-            name,
-            {
-                key: value.replace("{}", target) if isinstance(value, str) else value
-                for key, value in arguments.items()
-            },
-        )
+        given = fill(arguments, target, own_folder(client, house))
+        answer = await call_tool(client, name, given)
         error = answer.get("error")
         if error is None:
             content = answer["result"]["structuredContent"]
@@ -106,64 +204,14 @@ def tool(name: str, **arguments: Any) -> Call:
     return call
 
 
-async def file_in_red(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    own = "Theirs" if client.headers["X-Character"] == "stranger" else "Red"
-    return await rest("POST", "/api/v1/items/{}/folders", {"folder_ids": [house.folders[own]]})(
-        client, house, target
-    )
+def as_tool(action: Action, arguments: Json) -> Call:
+    return tool(action.name, **arguments)
 
 
-async def take_out_of_red(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    own = "Theirs" if client.headers["X-Character"] == "stranger" else "Red"
-    status, body = await rest("DELETE", f"/api/v1/items/{{}}/folders/{house.folders[own]}")(
-        client, house, target
-    )
-    there_but_elsewhere = body.get("message") == "The item is not in that folder"
-    return (200, {}) if there_but_elsewhere else (status, body)
-
-
-async def refresh(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    status, body = await rest("POST", "/api/v1/items/{}/refresh")(client, house, target)
-    seen_but_a_text = body.get("error") == "invalid_request"
-    return (200, {}) if seen_but_a_text else (status, body)
-
-
-async def link_to_itself(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    status, body = await rest("POST", "/api/entities/{}/relations", {"to": "{}"})(
-        client, house, target
-    )
-    seen_but_one_and_the_same = body.get("error") == "invalid_request"
-    return (200, {}) if seen_but_one_and_the_same else (status, body)
-
-
-async def unlink_from_itself(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    status, body = await rest("DELETE", "/api/entities/{}/relations?to={}")(client, house, target)
-    seen_but_not_joined = body.get("message") == "Relation not found"
-    return (200, {}) if seen_but_not_joined else (status, body)
-
-
-async def page(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    response = await client.get(target)
-    return response.status_code, {}
-
-
-async def follow(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    """An address of this machine, which is refused; but only to those who may ask at all."""
-    status, body = await rest("POST", "/api/v1/feeds", {"url": "http://127.0.0.1/feed"})(
-        client, house, target
-    )
-    return (201, {}) if body["error"] == "ingest_failed" else (status, body)
-
-
-async def read_some(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    response = await client.post("/api/v1/disks/batch", json={"ids": [target]})
-    return 404 if response.json().get("not_found") else response.status_code, response.json()
-
-
-async def change_entity(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-    status, body = await rest("PATCH", "/api/entities/{}", {"tags": ["x"]})(client, house, target)
-    seen_but_a_document = body.get("message") == "Documents are changed with PATCH /api/v1/items"
-    return (200, {}) if seen_but_a_document else (status, body)
+def managed(action: Action, arguments: Json) -> Call:
+    own = {"entity_id": arguments["entity_id"]} if "entity_id" in arguments else {}
+    data = {name: value for name, value in arguments.items() if name not in own}
+    return tool("manage", action=action.name, data=data, **own)
 
 
 def refused(call: Call, sentence: str) -> Call:
@@ -176,206 +224,63 @@ def refused(call: Call, sentence: str) -> Call:
     return ask
 
 
-def on_a_document(call: Call) -> Call:
-    """For what is asked of tasks and epics."""
-    return refused(call, "is a document, not a")
+def some_missing(call: Call) -> Call:
+    """For what tells of several things which are not there."""
 
-
-def without_project(path: str) -> Call:
     async def ask(client: httpx.AsyncClient, house: House, target: str) -> Answer:
-        status, body = await rest("POST", path, ENTITY)(client, house, target)
-        return (201, {}) if "require a project" in body["message"] else (status, body)
+        status, body = await call(client, house, target)
+        return 404 if body.get("not_found") else status, body
 
     return ask
 
 
-FILE = {"filename": "notes.md", "content_type": "text/markdown", "size": 20}
-TEXT = {"kind": "text", "title": "New", "text": "A new text of more than twenty characters."}
-MEMORY = {"title": "New", "content": "The zebra grazes by the river."}
-NOTES = {"content": "We decided to let the zebra graze by the river."}
-ENTITY = {"title": "New", "content": "Something that was learnt."}
-ROUTES: dict[tuple[str, str], Row] = {
-    ("POST", "/api/v1/ingest"): Row(rest("POST", "/api/v1/ingest", TEXT), allowed=WRITE),
-    ("POST", "/api/v1/uploads/signed-url"): Row(
-        rest("POST", "/api/v1/uploads/signed-url", FILE), allowed=WRITE
-    ),
-    ("POST", "/api/v1/uploads/finalize"): Row(
-        rest("POST", "/api/v1/uploads/finalize", {"upload_id": "{}"}), "upload", WRITE
-    ),
-    ("POST", "/api/v1/uploads/finalize-document"): Row(
-        rest("POST", "/api/v1/uploads/finalize-document", {"upload_id": "{}"}), "upload", WRITE
-    ),
-    ("POST", "/api/v1/feeds"): Row(follow, allowed=WRITE),
-    ("GET", "/api/v1/feeds"): Row(rest("GET", "/api/v1/feeds")),
-    ("DELETE", "/api/v1/feeds/{feed_id}"): Row(rest("DELETE", "/api/v1/feeds/{}"), "feed", WRITE),
-    ("GET", "/api/v1/items"): Row(rest("GET", "/api/v1/items")),
-    ("GET", "/api/v1/items/{item_id}"): Row(rest("GET", "/api/v1/items/{}"), "item"),
-    ("PATCH", "/api/v1/items/{item_id}"): Row(
-        rest("PATCH", "/api/v1/items/{}", {"tags": ["x"]}), "item", WRITE
-    ),
-    ("DELETE", "/api/v1/items/{item_id}"): Row(rest("DELETE", "/api/v1/items/{}"), "item", WRITE),
-    ("POST", "/api/v1/items/{item_id}/refresh"): Row(refresh, "item", WRITE),
-    ("POST", "/api/v1/items/{item_id}/retry"): Row(
-        rest("POST", "/api/v1/items/{}/retry"), "item", WRITE
-    ),
-    ("POST", "/api/v1/items/{item_id}/folders"): Row(file_in_red, "item", WRITE - {"one_folder"}),
-    ("DELETE", "/api/v1/items/{item_id}/folders/{folder_id}"): Row(take_out_of_red, "item", WRITE),
-    ("GET", "/api/v1/items/{item_id}/versions"): Row(
-        rest("GET", "/api/v1/items/{}/versions"), "item"
-    ),
-    **{
-        ("GET", f"/api/v1/items/{{item_id}}/versions/{{revision}}{what}"): Row(
-            rest("GET", f"/api/v1/items/{{}}/versions/1{what}"), "rewritten"
-        )
-        for what in ("", "/diff")
-    },
-    ("GET", "/api/v1/disks"): Row(rest("GET", "/api/v1/disks")),
-    ("GET", "/api/v1/disks/{item_id}"): Row(rest("GET", "/api/v1/disks/{}"), "item"),
-    ("POST", "/api/v1/disks/batch"): Row(read_some, "item"),
-    ("GET", "/api/v1/disks/{item_id}/preview"): Row(
-        rest("GET", "/api/v1/disks/{}/preview"), "item"
-    ),
-    ("POST", "/api/v1/disks/{item_id}/publish"): Row(
-        rest("POST", "/api/v1/disks/{}/publish"), "item", RULE
-    ),
-    ("DELETE", "/api/v1/disks/{item_id}/publish"): Row(
-        rest("DELETE", "/api/v1/disks/{}/publish"), "item", RULE
-    ),
-    ("POST", "/api/v1/disks/{item_id}/save"): Row(
-        rest("POST", "/api/v1/disks/{}/save"), "unpublished", RULE
-    ),
-    ("DELETE", "/api/v1/disks/{item_id}/save"): Row(
-        rest("DELETE", "/api/v1/disks/{}/save"), "unpublished", RULE
-    ),
-    ("POST", "/api/v1/search"): Row(rest("POST", "/api/v1/search", {"query": "zebra"})),
-    ("GET", "/api/v1/jobs/{job_id}"): Row(rest("GET", "/api/v1/jobs/{}"), "job"),
-    ("POST", "/api/v1/jobs/{job_id}/retry"): Row(
-        rest("POST", "/api/v1/jobs/{}/retry"), "job", WRITE
-    ),
-    ("GET", "/api/v1/folders"): Row(rest("GET", "/api/v1/folders")),
-    ("POST", "/api/v1/folders"): Row(
-        rest("POST", "/api/v1/folders", {"name": "New"}), allowed=RULE
-    ),
-    ("PATCH", "/api/v1/folders/{folder_id}"): Row(
-        rest("PATCH", "/api/v1/folders/{}", {"name": "{}"}), "folder", RULE
-    ),
-    ("DELETE", "/api/v1/folders/{folder_id}"): Row(
-        rest("DELETE", "/api/v1/folders/{}?cascade_items=true"), "folder", RULE
-    ),
-    ("POST", "/api/entities"): Row(rest("POST", "/api/entities?sync=true", ENTITY), allowed=WRITE),
-    ("GET", "/api/entities"): Row(rest("GET", "/api/entities")),
-    ("GET", "/api/entities/{item_id}"): Row(rest("GET", "/api/entities/{}"), "item"),
-    ("PATCH", "/api/entities/{item_id}"): Row(change_entity, "item", WRITE),
-    ("DELETE", "/api/entities/{item_id}"): Row(rest("DELETE", "/api/entities/{}"), "item", WRITE),
-    ("GET", "/api/v1/tokens"): Row(rest("GET", "/api/v1/tokens"), allowed=RULE),
-    ("POST", "/api/v1/tokens"): Row(rest("POST", "/api/v1/tokens", {"name": "New"}), allowed=RULE),
-    ("DELETE", "/api/v1/tokens/{token_id}"): Row(
-        rest("DELETE", "/api/v1/tokens/{}"), "token", RULE
-    ),
-    ("GET", "/api/tasks"): Row(rest("GET", "/api/tasks")),
-    ("GET", "/api/tasks/next"): Row(rest("GET", "/api/tasks/next")),
-    ("GET", "/api/epics"): Row(rest("GET", "/api/epics")),
-    ("POST", "/api/tasks"): Row(without_project("/api/tasks"), allowed=WRITE),
-    ("POST", "/api/epics"): Row(without_project("/api/epics"), allowed=WRITE),
-    ("GET", "/api/tasks/{item_id}"): Row(on_a_document(rest("GET", "/api/tasks/{}")), "item"),
-    ("GET", "/api/tasks/{item_id}/estimate"): Row(
-        on_a_document(rest("GET", "/api/tasks/{}/estimate")), "item"
-    ),
-    ("GET", "/api/epics/{item_id}"): Row(on_a_document(rest("GET", "/api/epics/{}")), "item"),
-    **{
-        ("PATCH", f"/api/{kind}/{{item_id}}"): Row(
-            on_a_document(rest("PATCH", f"/api/{kind}/{{}}", {"priority": "low"})), "item", WRITE
-        )
-        for kind in ("tasks", "epics")
-    },
-    **{
-        ("POST", f"/api/tasks/{{item_id}}/{step}"): Row(
-            on_a_document(
-                rest(
-                    "POST", f"/api/tasks/{{}}/{step}", {"reason": "why"} if step == "block" else {}
-                )
-            ),
-            "item",
-            WRITE,
-        )
-        for step in ("start", "block", "unblock", "review", "complete", "archive")
-    },
-    ("POST", "/api/tasks/{item_id}/notes"): Row(
-        on_a_document(rest("POST", "/api/tasks/{}/notes", {"content": "Seen."})), "item", WRITE
-    ),
-    **{
-        ("POST", f"/api/epics/{{item_id}}/{step}"): Row(
-            on_a_document(rest("POST", f"/api/epics/{{}}/{step}", {})), "item", WRITE
-        )
-        for step in ("start", "complete", "archive")
-    },
-    **{
-        ("POST", f"/api/entities/{{item_id}}/{step}"): Row(
-            rest("POST", f"/api/entities/{{}}/{step}", {"reason": "why"}), "item", WRITE
-        )
-        for step in ("mark-wrong", "mark-stale")
-    },
-    ("POST", "/api/entities/{item_id}/restore"): Row(
-        refused(rest("POST", "/api/entities/{}/restore", {}), "there is nothing to restore"),
-        "item",
-        WRITE,
-    ),
-    ("POST", "/api/entities/{item_id}/supersede"): Row(
-        refused(
-            rest("POST", "/api/entities/{}/supersede", {"reason": "why"}), "Name the replacement"
-        ),
-        "item",
-        WRITE,
-    ),
-    ("GET", "/api/v1/members"): Row(rest("GET", "/api/v1/members"), allowed=frozenset(UNSCOPED)),
-    ("PATCH", "/api/v1/members/{person_id}"): Row(
-        rest("PATCH", "/api/v1/members/{}", {"role": "admin"}), "member", RULE
-    ),
-    ("DELETE", "/api/v1/members/{person_id}"): Row(
-        rest("DELETE", "/api/v1/members/{}"), "member", RULE
-    ),
-    ("POST", "/api/v1/invitations"): Row(
-        rest("POST", "/api/v1/invitations", {"role": "viewer"}), allowed=RULE
-    ),
-    ("GET", "/api/v1/invitations"): Row(rest("GET", "/api/v1/invitations"), allowed=RULE),
-    ("DELETE", "/api/v1/invitations/{invitation_id}"): Row(
-        rest("DELETE", "/api/v1/invitations/{}"), "invitation", RULE
-    ),
-    ("GET", "/api/v1/tokens/{token_id}/activity"): Row(
-        rest("GET", "/api/v1/tokens/{}/activity"), "token", RULE
-    ),
-    ("GET", "/api/explore"): Row(rest("GET", "/api/explore")),
-    ("GET", "/api/entities/{entity_id}/relations"): Row(
-        rest("GET", "/api/entities/{}/relations"), "item"
-    ),
-    ("POST", "/api/entities/{entity_id}/relations"): Row(link_to_itself, "item", WRITE),
-    ("DELETE", "/api/entities/{entity_id}/relations"): Row(unlink_from_itself, "item", WRITE),
-    ("POST", "/api/v1/memory/remember"): Row(
-        rest("POST", "/api/v1/memory/remember", MEMORY), allowed=WRITE
-    ),
-    ("POST", "/api/v1/memory/reflect"): Row(
-        rest("POST", "/api/v1/memory/reflect", NOTES | {"persist": True}), allowed=WRITE
-    ),
-    ("POST", "/api/v1/memory/context"): Row(
-        rest("POST", "/api/v1/memory/context", {"goal": "zebra"})
-    ),
-    ("GET", "/api/v1/memory/captures/{item_id}"): Row(
-        rest("GET", "/api/v1/memory/captures/{}"), "memory"
-    ),
-    ("GET", "/api/v1/memory/candidates"): Row(rest("GET", "/api/v1/memory/candidates")),
-    ("GET", "/api/v1/memory/candidates/{candidate_id}"): Row(
-        rest("GET", "/api/v1/memory/candidates/{}"), "candidate"
-    ),
-    ("PATCH", "/api/v1/memory/candidates/{candidate_id}"): Row(
-        rest("PATCH", "/api/v1/memory/candidates/{}", {"title": "Better"}), "candidate", WRITE
-    ),
-    ("POST", "/api/v1/memory/candidates/{candidate_id}/accept"): Row(
-        rest("POST", "/api/v1/memory/candidates/{}/accept"), "candidate", WRITE
-    ),
-    ("POST", "/api/v1/memory/candidates/{candidate_id}/reject"): Row(
-        rest("POST", "/api/v1/memory/candidates/{}/reject"), "candidate", WRITE
-    ),
+def allowed_to(action: Action) -> frozenset[str]:
+    if action.needs is None:
+        return WRITE  # `reflect` with persist
+    if action.name == "file_item":
+        return WRITE - {"one_folder"}
+    who = WRITE if action.needs.capability is Capability.WRITE else READ
+    return who if action.needs.requirement is Requirement.NONE else who & UNSCOPED
+
+
+def row_of(action: Action, call: Call, arguments: Json, allowed: frozenset[str]) -> Row:
+    if sentence := SEEN.get(action.name, OF_WORK if action.path.startswith(WORK) else ""):
+        call = refused(call, sentence)
+    if action.name == "get_disks":
+        call = some_missing(call)
+    named = [TARGETS[name] for name in [*action.path_fields, *arguments] if name in TARGETS]
+    target = SPECIAL_TARGETS.get(action.name, named[0] if named else None)
+    return Row(call, target, allowed)
+
+
+def rest_row(action: Action) -> Row:
+    arguments = arguments_of(action, action.input)
+    return row_of(action, rest(action, arguments), arguments, allowed_to(action))
+
+
+def tool_row(action: Action) -> Row:
+    assert action.tool is not None
+    arguments = arguments_of(action, action.tool.input or action.input)
+    if action.name == "reflect":
+        return Row(tool("reflect", content=NOTES))
+    return row_of(action, as_tool(action, arguments), arguments, allowed_to(action))
+
+
+def manage_row(action: Action) -> Row:
+    """Whoever may not write is refused every action of `manage`, also those that only read."""
+    arguments = arguments_of(action, action.input)
+    return row_of(action, managed(action, arguments), arguments, WRITE)
+
+
+WORK = ("/api/tasks/{", "/api/epics/{")
+ROUTES = {
+    (action.method, action.path): rest_row(action)
+    for action in ACTIONS.values()
+    if action.route and action.name != "accept_invitation"
 }
+TOOLS = {action.name: tool_row(action) for action in ACTIONS.values() if action.tool}
+TOOLS["manage"] = manage_row(ACTIONS["start_task"])
+MANAGE = {f"manage {name}": manage_row(action) for name, action in MANAGED.items()}
 INVITED = {
     ("POST", "/api/v1/invitations/accept")
 }  # the invitation is the credential: see test_members.py
@@ -388,27 +293,13 @@ SIGNED = {
 }  # a secret is: see test_transcription_services.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/openapi.json", "/docs")}
 METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
-MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{door}" for door in TOOLSETS))}
-TOOLS: dict[str, Row] = {
-    "search_knowledge_base": Row(tool("search_knowledge_base", query="zebra")),
-    "add_to_knowledge": Row(tool("add_to_knowledge", **TEXT), allowed=WRITE),
-    "get_item": Row(tool("get_item", item_id="{}"), "item"),
-    "list_recent": Row(tool("list_recent", limit=100)),
-    "search_knowledge": Row(tool("search_knowledge", query="zebra")),
-    "get_disk": Row(tool("get_disk", disk_id="{}"), "item"),
-    "list_disks": Row(tool("list_disks", limit=100)),
-    "manage": Row(
-        on_a_document(tool("manage", action="start_task", entity_id="{}")), "item", WRITE
-    ),
-    "explore": Row(tool("explore", mode="related", entity_id="{}"), "item"),
-    "context": Row(tool("context", goal="zebra")),
-    "remember": Row(tool("remember", **MEMORY), allowed=WRITE),
-    "reflect": Row(tool("reflect", **NOTES)),
-    "add": Row(tool("add", **ENTITY), allowed=WRITE),
-    "search": Row(tool("search", query="zebra")),
-    "fetch": Row(tool("fetch", id="{}"), "item"),
+MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{name}" for name in ENDPOINTS))}
+ROWS = {
+    **{f"{method} {path}": row for (method, path), row in ROUTES.items()},
+    "GET /api/explore, from nowhere": Row(rest(ACTIONS["explore"], {})),
+    **TOOLS,
+    **MANAGE,
 }
-ROWS = {f"{method} {path}": row for (method, path), row in ROUTES.items()} | TOOLS
 
 
 @pytest.fixture(scope="module")
@@ -445,11 +336,11 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
             await house.app.members.accept(None, secret, name, f"{uuid.uuid4()}@example.org")
         ).person_id, ""
     if what == "candidate":
-        notes = Notes(f"{NOTES['content']} {name}", name, persist=True, review=True)
+        notes = Notes(f"{NOTES} {name}", name, persist=True, review=True)
         [queued] = (await house.app.reflection.reflect(by, notes)).candidates
         return str(queued.queued and queued.queued.id), ""
     if what in ("memory", "rewritten"):
-        kept = await house.app.memory.remember(by, Memo(NewEntity(name, MEMORY["content"])))
+        kept = await house.app.memory.remember(by, Memo(NewEntity(name, MEMORY)))
         if what == "rewritten":
             await house.app.entities.update(by, kept.item.id, {"content": "The zebra has left."})
         if folder:
@@ -502,6 +393,8 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # only those that they follow themselves
     if what == "candidate" and character in ("one_folder", "two_folder", "kb_only"):
         return False  # only those that they queued themselves
+    if what == "folder" and character in ("one_folder", "two_folder"):
+        return False  # a new one is in the scope of no token
     if what in ("folder", "token", "feed", "member", "invitation", "candidate"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
@@ -512,13 +405,33 @@ def sees(character: str, what: str, which: str) -> bool:
 
 async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
     routes = {
-        (method, route.path)
-        for route in house.asgi.api.routes  # type: ignore[attr-defined]
+        (method, route.path)  # type: ignore[attr-defined]
+        for route in house.asgi.api.routes
         for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}
     }
     routes |= {("*", path) for path in house.asgi.endpoints}
     assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | METRICS | MCP
-    assert {tool.name for tool in ALL_TOOLS} == set(TOOLS)
+    assert set(ALL_TOOLS) == set(TOOLS)
+
+
+@pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
+def test_actions_need_what_they_do(action: Action) -> None:
+    """Rows expect what the core declares; here is what it has to declare."""
+    if action.name in UNDECLARED:
+        assert action.needs is None
+        return
+    assert action.needs is not None
+    if action.route:
+        reads = action.method == "GET" or action.name in POSTS_THAT_READ
+        assert (action.needs.bucket.capability is Capability.READ) == reads
+    if action.name in WHOLE_LIBRARY:
+        assert action.needs.requirement is Requirement.FULL_WRITE
+    elif action.name in OF_ADMINS:
+        assert action.needs.requirement is Requirement.ADMIN
+    elif action.name == "list_members":
+        assert action.needs.requirement is Requirement.FULL_SCOPE
+    else:
+        assert action.needs.requirement is Requirement.NONE
 
 
 # -- who gets in at all
@@ -560,10 +473,24 @@ async def test_capability_and_rule_come_before_everything(house: House, name: st
     await tidy(house)
 
 
+@pytest.mark.parametrize("character", ["reader", "viewer"])
+async def test_capability_comes_before_the_body(house: House, character: str) -> None:
+    async with client_of(house, character) as client:
+        for (method, path), row in ROUTES.items():
+            if method in ("POST", "PATCH") and row.allowed <= WRITE and "reflect" not in path:
+                for body in (b"{", b"[]", b'{"unknown": 1}'):
+                    response = await client.request(method, path, content=body)
+                    assert response.json()["error"] == "capability_denied", (path, response.text)
+        for name, row in TOOLS.items():
+            if row.allowed <= WRITE:
+                status, error = await tool(name, unknown=1)(client, house, "")
+                assert (status, error["data"]["error"]) == (403, "capability_denied")
+
+
 async def tidy(house: House) -> None:
     for by in (house.owner, house.stranger):
         for folder in await house.app.folders.list_folders(by):
-            if folder.name == "New":
+            if folder.name.startswith("New "):
                 await house.app.folders.delete(by, folder.id)
 
 
@@ -626,6 +553,45 @@ async def test_out_of_scope_reads_like_not_there_and_stays_as_it_was(
                         assert await thing.stands(house)
 
 
+def naming_project(ask: Callable[[Action, Json], Call], action: Action) -> Call:
+    given = {} if action.name == "explore" else arguments_of(action, action.input)
+    return ask(action, given | {"project": "{}"})
+
+
+OF_PROJECTS = [
+    action
+    for action in ACTIONS.values()
+    if "project" in action.input.model_fields
+    and not {"entity_id", "candidate_id"} & {*action.path_fields}
+]
+NAMING_PROJECTS = {
+    **{f"REST {each.name}": naming_project(rest, each) for each in OF_PROJECTS if each.route},
+    **{f"tool {each.name}": naming_project(as_tool, each) for each in OF_PROJECTS if each.tool},
+    **{f"manage {each.name}": naming_project(managed, each) for each in OF_PROJECTS if each.manage},
+}
+
+
+@pytest.mark.parametrize("call", NAMING_PROJECTS.values(), ids=NAMING_PROJECTS)
+async def test_a_project_out_of_scope_reads_like_no_project(house: House, call: Call) -> None:
+    project = (await house.app.entities.add(house.owner, NewEntity("P", "P.", "project"))).item
+    await house.app.folders.file(house.owner, project.id, [house.folders["Green"]])
+    for character in WRITERS:
+        async with client_of(house, character) as client:
+            for spelled, missing in (
+                (project.id, MISSING[0]),
+                (project.public_id, MISSING[1]),
+                (project.entity_id, "project_" + "z" * 12),
+            ):
+                status, body = await call(client, house, spelled)
+                if character in ("owner", "kb_only"):
+                    assert status in (200, 201, 202), body
+                else:
+                    assert (status, str(body).replace(spelled, missing)) == (
+                        422,
+                        str((await call(client, house, missing))[1]),
+                    )
+
+
 # -- by list, by count, by search
 
 
@@ -680,7 +646,13 @@ async def test_lists_and_counts_hold_what_is_in_scope(
         entities = (await client.get("/api/entities")).json()
         assert {names[entity["item_id"]] for entity in entities["entities"]} == SEES[character]
         assert entities["total"] == len(SEES[character])
-        folders = (await client.get("/api/v1/folders")).json()["folders"]
+        answer = (await client.get("/api/v1/folders")).json()
+        folders = answer["folders"]
+        assert answer["total"] == len(folders)
+        for name, folder_id in house.folders.items():
+            response = await client.get(f"/api/v1/folders/{folder_id}")
+            assert (response.status_code == 200) == (name in FOLDERS[character])
+            assert response.status_code == 404 or response.json() in folders
         assert {folder["name"] for folder in folders} == FOLDERS[character]
         assert {folder["name"]: folder["item_count"] for folder in folders} == {
             folder: sum(ITEMS[name][0] == folder for name in SEES[character])
@@ -698,7 +670,7 @@ async def test_search_finds_what_is_in_scope_and_in_the_kb(
     async with client_of(house, character) as client:
         request = {"query": "zebra river", "mode": mode, "limit": 20}
         for hits in (
-            (await client.post("/api/v1/search", json=request)).json()["hits"],
+            (await client.post("/api/v1/search", json=request)).json()["results"],
             (await call_tool(client, "search_knowledge_base", request))["result"][
                 "structuredContent"
             ]["hits"],
@@ -768,7 +740,7 @@ async def test_a_token_is_shown_the_tools_it_may_call(house: House, path: str) -
                 tool["name"]
                 for tool in (await rpc(client, "tools/list", path=path))["result"]["tools"]
             }
-            door = {tool.name for tool in TOOLSETS.get(path.removeprefix("/mcp/"), ALL_TOOLS)}
+            door = set(ENDPOINTS.get(path.removeprefix("/mcp/"), ALL_TOOLS))
             assert shown == {
                 name for name, row in TOOLS.items() if character in row.allowed and name in door
             }
