@@ -18,10 +18,8 @@ from typing import Any, TypeVar
 import apsw
 import orjson
 
+from commonplace.database import group_commit, migrations, transaction
 from commonplace.database.columns import micros
-from commonplace.database.group_commit import GroupCommit
-from commonplace.database.migrations import migrate
-from commonplace.database.transaction import Values
 from commonplace.errors import ConfigurationError, Damaged, StorageFailed
 from commonplace.thread_pool import ThreadPool
 
@@ -115,7 +113,7 @@ class SqliteTx:
         self._execute(sql, values)
         return self._connection.changes()
 
-    def many(self, sql: str, rows: Iterable[Values]) -> None:
+    def many(self, sql: str, rows: Iterable[transaction.Values]) -> None:
         self._connection.executemany(sql, rows)
 
     def insert(self, table: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -159,7 +157,9 @@ class SqliteDatabase:
         self._path = path
         self._readers = ThreadPool(READERS, "sqlite-read")
         self._writer = ThreadPool(1, "sqlite-write")
-        self._writes = GroupCommit(self._writer, lambda work: self._within(WRITE, work, (), {}))
+        self._writes = group_commit.GroupCommit(
+            self._writer, lambda work: self._within(WRITE, work, (), {})
+        )
         self._local = threading.local()
         self._all: list[apsw.Connection] = []
         self._guard = threading.Lock()
@@ -231,7 +231,7 @@ class SqliteDatabase:
         if not self._path.exists():
             # SQLite gives the files beside it the same permissions.
             self._path.touch(0o600)
-        self._within(WRITE, migrate, (), {})
+        self._within(WRITE, migrations.migrate, (), {})
         self._path.chmod(0o600)
         if not marker.exists():
             marker.write_text(_MARKER_TEXT)

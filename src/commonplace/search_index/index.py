@@ -7,9 +7,7 @@ from itertools import islice
 from commonplace.database import Database, Table, Tx, as_json
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
-from commonplace.search_index import change_log, filters
-from commonplace.search_index.checkpoint import Checkpoints
-from commonplace.search_index.library_index import LibraryIndex
+from commonplace.search_index import change_log, checkpoint, filters, library_index
 from commonplace.search_index.vectors import FORMATS
 from commonplace.text.stems import pack_terms
 
@@ -24,9 +22,9 @@ _SECTION = (
 class SectionIndex:
     """Methods with `tx` run inside the caller's transaction."""
 
-    def __init__(self, checkpoints: Checkpoints) -> None:
+    def __init__(self, checkpoints: checkpoint.Checkpoints) -> None:
         self._checkpoints = checkpoints
-        self._libraries: dict[str, LibraryIndex] = {}
+        self._libraries: dict[str, library_index.LibraryIndex] = {}
         self._guard = threading.Lock()
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
@@ -90,7 +88,7 @@ class SectionIndex:
             tx, question, *filters.pools(tx, snapshot, scope, where or ItemFilter(), current)
         )
 
-    def libraries(self) -> list[LibraryIndex]:
+    def libraries(self) -> list[library_index.LibraryIndex]:
         with self._guard:
             return list(self._libraries.values())
 
@@ -100,10 +98,10 @@ class SectionIndex:
             self._libraries.pop(library_id, None)
         self._checkpoints.forget(library_id)
 
-    def _library(self, library_id: str) -> LibraryIndex:
+    def _library(self, library_id: str) -> library_index.LibraryIndex:
         """Return the index from memory, or a new one; drops those used longest ago."""
         with self._guard:
-            library = self._libraries.pop(library_id, None) or LibraryIndex(
+            library = self._libraries.pop(library_id, None) or library_index.LibraryIndex(
                 library_id, self._checkpoints
             )
             self._libraries[library_id] = library

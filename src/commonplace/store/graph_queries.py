@@ -236,10 +236,22 @@ def dependencies(tx: Tx, scope: Scope, ref: ItemRef, where: ItemFilter) -> Depen
         **scope_sql.within(scope),
     )
     items = {row["id"]: rows.item(row) for row in found}
+    relations = rows.every(
+        tx,
+        Relation,
+        # An expression: else SQLite looks for each of them with each of them.
+        f"""SELECT r.* FROM relations AS r
+            JOIN items AS i ON i.id = r.to_id AND {scope_sql.visible(scope)}
+            WHERE r.library_id = :library_id AND r.from_id IN :ids
+            AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
+            ORDER BY i.created_at, r.from_id, r.to_id""",
+        ids=list(items),
+        **scope_sql.within(scope),
+    )
     return Dependencies(
         items[center],
         tuple(items.values()),
-        tuple(_waits(tx, scope, list(items))),
+        tuple(relations),
         frozenset(row["id"] for row in found if row["asked"]),
         len(items) > CHAIN,
     )
@@ -403,19 +415,3 @@ def find_cycle(
         )
     }
     return [items[node] for node in [from_id, *reversed(way)]]
-
-
-def _waits(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Relation]:
-    """Return the dependencies among the items, in scope."""
-    return rows.every(
-        tx,
-        Relation,
-        # An expression: else SQLite looks for each of them with each of them.
-        f"""SELECT r.* FROM relations AS r
-            JOIN items AS i ON i.id = r.to_id AND {scope_sql.visible(scope)}
-            WHERE r.library_id = :library_id AND r.from_id IN :ids
-            AND r.kind = 'DEPENDS_ON' AND r.to_id || '' IN :ids
-            ORDER BY i.created_at, r.from_id, r.to_id""",
-        ids=list(ids),
-        **scope_sql.within(scope),
-    )

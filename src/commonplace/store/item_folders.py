@@ -35,17 +35,6 @@ def require_folders(tx: Tx, library_id: str, folder_ids: Collection[str]) -> Non
         raise NotFound("Folder not found", folder_ids=missing)
 
 
-def put_in_folder(tx: Tx, library_id: str, item_id: str, folder_id: str) -> None:
-    tx.run(
-        """INSERT INTO folder_items (library_id, folder_id, item_id)
-           SELECT library_id, id, :item_id FROM folders
-           WHERE library_id = :library_id AND id = :folder_id ON CONFLICT DO NOTHING""",
-        library_id=library_id,
-        item_id=item_id,
-        folder_id=folder_id,
-    )
-
-
 def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
     """Return the items and the notes on them, which move and go with them."""
     found, new = list(item_ids), list(item_ids)

@@ -300,8 +300,14 @@ class Items(item_queries.ItemQueries):
         held = item_folders.folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]) if added else ():
-            for folder_id in added:
-                item_folders.put_in_folder(tx, item.library_id, item_id, folder_id)
+            tx.run(
+                """INSERT INTO folder_items (library_id, folder_id, item_id)
+                   SELECT library_id, id, :item_id FROM folders
+                   WHERE library_id = :library_id AND id IN :added ON CONFLICT DO NOTHING""",
+                library_id=item.library_id,
+                item_id=item_id,
+                added=added,
+            )
             self._index.refile(tx, item.library_id, item_id)
         return added
 
