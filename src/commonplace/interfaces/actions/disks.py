@@ -395,6 +395,7 @@ ACTIONS = (
         "disks.publish",
         PUBLICATION,
         "POST /api/v1/disks/{disk_id}/publish",
+        cli="disk publish",
         description="Others find it by its id, read the redacted view and can save it. Publish "
         "again to change the access or the summary.",
     ),
@@ -405,6 +406,7 @@ ACTIONS = (
         "disks.unpublish",
         PUBLICATION,
         "DELETE /api/v1/disks/{disk_id}/publish",
+        cli="disk publish",
         description="Takes effect immediately for everyone. People who saved it get it back if "
         "you publish it again.",
     ),
@@ -415,6 +417,7 @@ ACTIONS = (
         "disks.save",
         SAVED,
         "POST /api/v1/disks/{disk_id}/save",
+        cli="disk save",
     ),
     Action(
         "unsave_disk",
@@ -422,5 +425,6 @@ ACTIONS = (
         OneDisk,
         "disks.unsave",
         route="DELETE /api/v1/disks/{disk_id}/save",
+        cli="disk save",
     ),
 )

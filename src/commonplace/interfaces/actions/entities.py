@@ -124,7 +124,9 @@ class Add(EntityFields):
     repository_url: Annotated[
         str | None, chars(0, LONGEST_URL, "Of a project"), Cli("--repository")
     ] = None
-    check_conflicts: Annotated[bool, about("Look for duplicates and contradictions")] = True
+    check_conflicts: Annotated[
+        bool, about("Look for duplicates and contradictions"), Cli("--check/--no-check")
+    ] = True
     skip_conflicts: Annotated[bool, about("Skip that check, to be faster"), Cli(hidden=True)] = (
         False
     )
@@ -154,7 +156,9 @@ class AddInEpic(Add):
 
 
 class AddBody(AddInEpic):
-    sync: Annotated[bool, about("Wait until it is linked and found by meaning, too")] = False
+    sync: Annotated[
+        bool, about("Wait until it is linked and found by meaning, too"), Cli(hidden=True)
+    ] = False
 
 
 class SearchEntities(Input):
@@ -372,6 +376,9 @@ CHANGED_ENTITY = Shape(
     learnings_id=Field(
         str, lambda done, call: done.more.get("learnings_id"), "Episode of the learnings", True
     ),
+    superseded_by=Field(
+        str, lambda done, call: done.more.get("superseded_by"), "Memory that replaces it", True
+    ),
 )
 
 
@@ -529,6 +536,7 @@ def _correction(name: str, title: str, shape: type[Input], description: str = ""
         f"memory.{name}",
         CHANGED_ENTITY,
         f"POST /api/entities/{{entity_id}}/{name.replace('_', '-')}",
+        cli="correct",
         manage=change_done,
         description=description,
         expand=changed,
@@ -558,6 +566,7 @@ ACTIONS = (
         "entities.add",
         NEW_ENTITY,
         "POST /api/entities",
+        cli="remember",
         status=201,
         also={202: "Stored and found by keywords; a worker does the rest"},
         status_of=lambda new: 202 if new.added.queued else 201,
@@ -577,6 +586,7 @@ ACTIONS = (
         "search.search",
         RESULTS,
         "POST /api/search",
+        cli="search",
         tool=Tool(
             "The default search: entities and documents by meaning and words, one result each "
             "with its best passage, with filters. Search before answering from memory. Read one "
@@ -631,7 +641,6 @@ ACTIONS = (
         OneEntityAt,
         "library.delete",
         route="DELETE /api/entities/{entity_id}",
-        cli="delete",
         manage=_deleted,
         run=lambda services, caller, args: services.library.delete(
             caller, args.entity_id, args.expected_revision

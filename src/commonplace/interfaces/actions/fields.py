@@ -1,7 +1,7 @@
 """Fields of inputs, each declared once: type, limits, help, and its name at the command line."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import EnumType
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -64,12 +64,12 @@ def parse(
     *,
     as_text: bool = False,
     prefix: str = "",
-    name: str = "`{}`",
+    name: Callable[[str], str] = "`{}`".format,
 ) -> Parsed:
     """Return the values as an input, or raise Invalid with a sentence for each mistake.
 
-    `as_text`: values come from a query or the command line, where "2" is a number. `name`: how the
-    interface writes the name of a field.
+    `as_text`: values come from a query or the command line, where "2" is a number. `name`: returns
+    the name of a field as the interface writes it.
     """
     for alias in shape.aliases.keys() & values.keys():
         if shape.aliases[alias] not in values:
@@ -81,7 +81,7 @@ def parse(
         sentences = dict.fromkeys(  # entries of a list share theirs
             error_sentence(
                 detail,
-                name.format(detail["loc"][0]) if detail["loc"] else "",
+                name(str(detail["loc"][0])) if detail["loc"] else "",
                 known if shape.model_fields else "there are none",
             )
             for detail in error.errors(include_url=False, include_input=False)[:10]
@@ -131,10 +131,11 @@ def _left_out(description: str | None) -> Any:
 class Cli:
     """How the command line takes a field: its name there, and what is special about it."""
 
-    name: str = ""  # `--due` in the place of `--due-date`; "" keeps the field's own
+    name: str = ""  # `--due` in the place of `--due-date`, or the name of an argument
     argument: bool = False  # by position instead of by name
     stdin: bool = False  # `-` reads standard input
     hidden: bool = False  # not at the command line
+    null: str | None = None  # the text that stands for null, beside '' where a field is changed
 
 
 def check_text(value: Any) -> Any:
@@ -225,7 +226,10 @@ Title = Annotated[str, chars(1, 500), NOT_BLANK]
 Name = Annotated[str, chars(1, 200), NOT_BLANK]
 Email = Annotated[str, chars(3, 320, pattern=r"^[^@\s]+@[^@\s]+$")]
 Query = Annotated[
-    str, chars(1, 10_000, "What to search for, in natural language or exact words"), NOT_BLANK
+    str,
+    chars(1, 10_000, "What to search for, in natural language or exact words"),
+    NOT_BLANK,
+    Cli(argument=True),
 ]
 Word = Annotated[str, chars(1, LONGEST_WORD), NOT_BLANK]
 Words = Annotated[
@@ -245,6 +249,7 @@ EntityTitle = Annotated[
     str,
     BeforeValidator(_empty_if_null),
     about("Short title, up to 200 characters", json_schema_extra={"maxLength": LONGEST_TITLE}),
+    Cli(argument=True),
 ]
 EntityContent = Annotated[
     str,
@@ -313,7 +318,7 @@ ExploreModeName = Annotated[str, OneOf(ExploreMode)]
 DiskScopeName = Annotated[str, OneOf(DiskScope)]
 AudienceName = Annotated[str, OneOf(Audience)]
 RoleName = Annotated[str, OneOf(Role)]
-InKb = Annotated[bool, about("Whether it is searchable"), Cli("--kb")]
+InKb = Annotated[bool, about("Whether it is searchable"), Cli("--kb/--no-kb")]
 
 # -- dates and amounts
 
@@ -325,7 +330,10 @@ Hours = Annotated[float, Field(gt=0, le=100_000), NUMBER]
 Page = Annotated[int, number(1, 1_000_000, "Page number"), WHOLE]
 PerPage = Annotated[int, number(1, 100, "Entries per page"), WHOLE, Cli("--limit")]
 Offset = Annotated[int, number(0, 1_000_000, "Number to skip"), WHOLE]
-FromSection = Annotated[int, number(0, 1_000_000, "Section to begin with"), WHOLE]
+FromSection = Annotated[int, number(0, 1_000_000, "Section to begin with"), WHOLE, Cli(hidden=True)]
 MaxChars = Annotated[
-    int, number(200, 500_000, "Return whole sections up to this many characters"), WHOLE
+    int,
+    number(200, 500_000, "Return whole sections up to this many characters"),
+    WHOLE,
+    Cli(hidden=True),
 ]

@@ -309,9 +309,10 @@ async def _list_relations(services: "Services", caller: Caller, found: Any) -> W
     return _around(found)
 
 
-async def _joined(services: "Services", caller: Caller, linked: Any) -> tuple[Joined, bool]:
+async def _joined(services: "Services", caller: Caller, linked: Any) -> tuple[Joined, bool, str]:
     start, end, relation, new = linked
-    return Joined(relation, start.entity_id, end.entity_id), new
+    said = f"{start.title} -> {relation.kind} -> {end.title}"
+    return Joined(relation, start.entity_id, end.entity_id), new, said
 
 
 ACTIONS = (

@@ -150,7 +150,7 @@ Choice = Annotated[bool | None, BeforeValidator(_any)]
 
 class ListItems(Paged):
     folder_id: Annotated[Reference | None, about("Only of this folder"), Cli("--folder")] = None
-    in_kb: Annotated[Choice, about("true, false or any")] = None
+    in_kb: Annotated[Choice, about("true, false or any"), Cli("--kb/--no-kb")] = None
     archived: Annotated[Choice, about("true: only archived ones; any: both")] = False
     q: Annotated[
         str | None, chars(0, 500, "Words in the title, tags or address"), Cli("--query")
@@ -540,6 +540,7 @@ ACTIONS = (
         "library.refresh",
         ITEM,
         "POST /api/v1/items/{item_id}/refresh",
+        cli="refresh",
         description="Replaces text and sections in one transaction; your title and tags stay. "
         "Other libraries keep their text; new additions of the URL get the new text.",
     ),
@@ -550,6 +551,7 @@ ACTIONS = (
         "library.retry",
         ITEM,
         "POST /api/v1/items/{item_id}/retry",
+        cli="retry",
     ),
     Action(
         "list_versions",
@@ -558,6 +560,7 @@ ACTIONS = (
         "versions.of",
         Listing("versions", VERSION),
         "GET /api/v1/items/{item_id}/versions",
+        cli="history",
     ),
     Action(
         "get_version",
@@ -566,6 +569,7 @@ ACTIONS = (
         "versions.get",
         FULL_VERSION,
         "GET /api/v1/items/{item_id}/versions/{revision}",
+        cli="history",
     ),
     Action(
         "compare_version",
@@ -574,6 +578,7 @@ ACTIONS = (
         "versions.compare",
         DIFFERENCE,
         "GET /api/v1/items/{item_id}/versions/{revision}/diff",
+        cli="history",
         description="Returns a line diff against the next version, or against the current text.",
     ),
     Action(

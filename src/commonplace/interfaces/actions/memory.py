@@ -54,6 +54,7 @@ ALL_STATES = "all"
 class Remember(KnowledgeFields):
     model_config = ConfigDict(json_schema_extra=required("title", "content"))
 
+    content: Annotated[EntityContent, Cli(argument=True, stdin=True)] = ""
     kind: EntityTypeName = "episode"
     project: ProjectOfNew | None = None
     related_to: RelatedTo = []
@@ -79,7 +80,7 @@ class Reflect(Input):
     model_config = ConfigDict(json_schema_extra=required("content"))
 
     content: Annotated[
-        EntityContent, about("Notes or a transcript"), Cli(argument=True, stdin=True)
+        EntityContent, about("Notes or a transcript"), Cli("FILE", argument=True, stdin=True)
     ] = ""
     source_title: Annotated[str, chars(1, LONGEST_TITLE, "Title of the notes"), Cli("--title")] = (
         UNTITLED
@@ -101,9 +102,7 @@ class ContextRequest(Input):
     intent: Annotated[Intent, about("Kind of work; changes the weights")] = "build"
     project: Project | None = None
     limit: Annotated[int, number(1, 100, "Maximum number of lines"), WHOLE] = 24
-    token_budget: Annotated[
-        int, number(200, 32_000, "Maximum number of tokens"), WHOLE, Cli("--tokens")
-    ] = 4_000
+    token_budget: Annotated[int, number(200, 32_000, "Maximum number of tokens"), WHOLE] = 4_000
 
 
 class ListCandidates(Input):
@@ -384,6 +383,7 @@ ACTIONS = (
         "reflection.candidates",
         CANDIDATES,
         "GET /api/v1/memory/candidates",
+        cli="review list",
         description="Tokens limited to folders or the KB see only what they queued themselves.",
         run=lambda services, caller, args: services.reflection.candidates(
             caller,
@@ -399,6 +399,7 @@ ACTIONS = (
         "reflection.candidate",
         FULL_CANDIDATE,
         "GET /api/v1/memory/candidates/{candidate_id}",
+        cli="review list",
         description="Includes known duplicates and contradictions.",
     ),
     Action(

@@ -38,7 +38,7 @@ class CreateToken(Input):
     model_config = ConfigDict(json_schema_extra={"not": {"required": ["write", "capabilities"]}})
 
     name: Annotated[Name, about("Name of the token")]
-    write: Annotated[bool | None, about("Also change things")] = None
+    write: Annotated[bool | None, about("Also change things"), Cli("--write")] = None
     capabilities: Annotated[
         list[Annotated[str, OneOf(Capability)]] | None,
         about("`read` always goes with it", max_length=2),
@@ -53,7 +53,7 @@ class CreateToken(Input):
     expires_days: Annotated[
         Annotated[int, number(1, 36_500), WHOLE] | None,
         about("Days until it expires; null: never"),
-        Cli("--expires"),
+        Cli("--expires", null="0"),
     ] = TOKEN_DAYS
 
     @model_validator(mode="after")
@@ -83,11 +83,12 @@ class MemberFields(Input):
     role: Annotated[RoleName, about("viewers read, members write, admins and owners also manage")]
 
 
-ChangeMember = patch_of("ChangeMember", MemberFields, "role", person_id=(Id, ...))
+MemberId = Annotated[Id, Cli("MEMBER", argument=True)]
+ChangeMember = patch_of("ChangeMember", MemberFields, "role", person_id=(MemberId, ...))
 
 
 class OneMember(Input):
-    person_id: Id
+    person_id: MemberId
 
 
 class Invite(Input):
@@ -245,6 +246,7 @@ ACTIONS = (
         "members.change_role",
         MEMBER,
         "PATCH /api/v1/members/{person_id}",
+        cli="member role",
         description="Takes effect immediately for all of their tokens. Admins cannot appoint or "
         "change owners; the last owner cannot be changed.",
     ),
@@ -254,6 +256,7 @@ ACTIONS = (
         OneMember,
         "members.remove",
         route="DELETE /api/v1/members/{person_id}",
+        cli="member role",
         description="Revokes their tokens for this library. Items that they added stay.",
     ),
     Action(
@@ -275,6 +278,7 @@ ACTIONS = (
         "members.invitations",
         Listing("invitations", INVITATION),
         "GET /api/v1/invitations",
+        cli="member list",
     ),
     Action(
         "withdraw_invitation",

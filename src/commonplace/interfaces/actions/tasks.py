@@ -21,6 +21,7 @@ from commonplace.interfaces.actions.fields import (
     WHOLE,
     Cli,
     DependsOn,
+    EntityTitle,
     ExpectedRevision,
     Hours,
     Input,
@@ -137,6 +138,7 @@ class Note(OneEntityAt):
 class WorkFields(EntityFields):
     """The fields of tasks and epics that can be changed."""
 
+    title: Annotated[EntityTitle, Cli("--title")] = ""
     status: Annotated[Word, about("Must be an allowed transition")]
     project: Annotated[Project, about("Project to move it to")]
     epic: Annotated[Reference | None, about("Id of the epic it is part of; null: of none")]
@@ -258,6 +260,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
             "tasks.page",
             Listing(f"{noun}s", ENTITY, paged=True),
             f"GET {path}",
+            cli="task list",
         ),
         Action(
             f"add_{noun}",
@@ -266,6 +269,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
             "entities.add",
             ADDED_WORK,
             f"POST {path}",
+            cli="task add",
             status=201,
             given={"sync": True},
             expand=added_in_full,
@@ -286,7 +290,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
             "tasks.update",
             CHANGED_ENTITY,
             f"PATCH {path}/{{entity_id}}",
-            cli="task update" if machine is TASK else "",
+            cli="task update",
             manage=change_done,
             description="`status` must be an allowed transition; the error lists the allowed ones.",
             given={"machine": machine},
@@ -300,6 +304,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
                 "tasks.step",
                 CHANGED_ENTITY,
                 f"POST {path}/{{entity_id}}/{step.path}",
+                cli="task move",
                 manage=change_done,
                 given={"action": name},
                 expand=changed,
@@ -320,7 +325,7 @@ ACTIONS = (
         "planning.suggest",
         SUGGESTIONS,
         "GET /api/tasks/next",
-        cli="task next",
+        cli="task list",
         manage=_suggested,
     ),
     *_work(TASK, NewTask, ListTasks, ChangeTask),
@@ -331,7 +336,6 @@ ACTIONS = (
         "tasks.note",
         CHANGED_ENTITY,
         "POST /api/tasks/{entity_id}/notes",
-        cli="task note",
         manage=change_done,
         expand=changed,
     ),
