@@ -52,7 +52,7 @@ def compact(answer: Any) -> Any:
     """Leave out nulls and empty lists, but for fields that clients count on."""
     if isinstance(answer, dict):
         return {
-            name: compact(value)
+            name: value if name == "metadata" else compact(value)  # the user's own
             for name, value in answer.items()
             if (value is not None and value != NOTHING) or name in ALWAYS
         }
@@ -217,12 +217,11 @@ OK = Shape("Ok", None, ok=Field(bool, lambda value, call: True))
 class Listing(Shape):
     """A list of values in a shape, with their total; `paged` ones say which page it is."""
 
-    def __init__(self, key: str, shape: Shape, *, paged: bool = False) -> None:
+    def __init__(self, key: str, shape: Shape, *, paged: bool = False, name: str = "") -> None:
         pages = {"page": int, "per_page": int, "has_more": bool, "next": str | None}
         more = {name: said(kind, name) for name, kind in pages.items()} if paged else {}
-        entries = Field([shape], key)
-        super().__init__(f"{shape.name}List", None, total=said(int, "total"), **more)
-        self._fields = {key: entries} | self._fields
+        more = {key: Field([shape], key), "total": said(int, "total")} | more
+        super().__init__(name or f"{shape.name}List", None, **more)
         self._key, self._shape, self.paged = key, shape, paged
 
     def __call__(self, value: Any, call: Call) -> Json:

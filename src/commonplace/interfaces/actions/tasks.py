@@ -258,7 +258,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
             f"List {noun}s, newest first",
             wanted,
             "tasks.page",
-            Listing(f"{noun}s", ENTITY, paged=True),
+            Listing(f"{noun}s", ENTITY, paged=True, name=f"{noun.capitalize()}List"),
             f"GET {path}",
             cli="task list",
         ),
