@@ -39,7 +39,7 @@ from commonplace.interfaces.web.pages import (
     tasks,
     tokens,
 )
-from commonplace.interfaces.web.request import WebRequest
+from commonplace.interfaces.web.request import Elsewhere, WebRequest
 from commonplace.interfaces.web.route import Route
 
 log = logging.getLogger(__name__)
@@ -132,6 +132,8 @@ class WebApp:
         request = await WebRequest.begin(http, self._services, self._templates)
         try:
             response = await _respond(route, request)
+        except Elsewhere as address:
+            response = request.redirect(str(address))
         except CommonplaceError as error:
             response = _error_page(request, error_response(error), error.message)
             if (

@@ -11,8 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from commonplace import __version__
+from commonplace.interfaces.web.forms import attributes, field, options
 from commonplace.interfaces.web.icons import ICONS
-from commonplace.model import EntityType, now
+from commonplace.model import now
 
 STATIC = files(__package__).joinpath("static")
 TYPES = {
@@ -45,7 +46,9 @@ class Templates:
             "static": self._static,
             "icon": icon,
             "release": __version__,
-            "types": list(EntityType),
+            "attributes": attributes,
+            "field": field,
+            "options": options,
         }
         self._env.filters |= {
             "ago": ago,

@@ -9,8 +9,7 @@ import orjson
 from starlette.responses import Response, StreamingResponse
 
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.model import Item, Job, JobState
-from commonplace.model.jobs import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM
+from commonplace.model import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM, Item, Job, JobState
 
 EVERY, LONGEST = 0.7, 3600.0
 DOING = {

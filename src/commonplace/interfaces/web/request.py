@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import json
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -16,7 +17,9 @@ from commonplace.core.people.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.people.passkeys import Site
 from commonplace.core.services import Services
 from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
+from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.http.gate import host_name, network_of
+from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
 
@@ -26,7 +29,13 @@ SESSION, ANONYMOUS, NOTE, DEVICE = (
     "commonplace_note",
     "commonplace_device",
 )
+SECONDS, DEVICE_SECONDS = int(LIFETIME.total_seconds()), int(DEVICE_LIFETIME.total_seconds())
 MANY = 10_000
+PagedRead = Callable[..., Awaitable[tuple[Any, int]]]  # takes `limit` and `offset`
+
+
+class Elsewhere(Exception):
+    """The answer is at another address."""
 
 
 @dataclass(slots=True)
@@ -34,26 +43,23 @@ class WebRequest:
     http: Request
     services: Services
     templates: Templates
-    visitor: Visitor | None
-    secret: str  # of the session, or of the visit while there is none
-    cookies: dict[str, tuple[str, int]] = field(
-        default_factory=dict
-    )  # to set: value and seconds; 0 seconds: delete
+    visitor: Visitor | None = None
+    secret: str = ""  # of the session, or of the visit while there is none
+    # to set: value and seconds; 0 seconds: delete
+    cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     sent: FormData = field(default_factory=FormData)  # set by check_form
 
     @classmethod
     async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
-        kept = http.cookies.get(_cookie_name(SESSION, http, services))
-        visitor = await services.accounts.visitor(kept)
-        if visitor is not None and kept:
-            request = cls(http, services, templates, visitor, kept)
-            if visitor.extended:
-                request.cookies[SESSION] = (kept, int(LIFETIME.total_seconds()))
-            return request
-        passing = http.cookies.get(_cookie_name(ANONYMOUS, http, services))
-        request = cls(http, services, templates, None, passing or secrets.token_urlsafe(24))
-        if passing is None:
-            request.cookies[ANONYMOUS] = (request.secret, int(LIFETIME.total_seconds()))
+        request = cls(http, services, templates)
+        request.secret = request.cookie(SESSION)
+        request.visitor = await services.accounts.visitor(request.secret)
+        if request.visitor is None:
+            request.secret = request.cookie(ANONYMOUS) or secrets.token_urlsafe(24)
+            if not request.cookie(ANONYMOUS):
+                request.cookies[ANONYMOUS] = (request.secret, SECONDS)
+        elif request.visitor.extended:
+            request.cookies[SESSION] = (request.secret, SECONDS)
         return request
 
     # -- who
@@ -77,11 +83,18 @@ class WebRequest:
         return self.http.headers.get("user-agent", "")
 
     @property
+    def is_https(self) -> bool:
+        public = urlsplit(self.services.settings.public_url)
+        return self.http.url.scheme == "https" or (
+            public.scheme == "https" and public.netloc == self.http.headers.get("host")
+        )
+
+    @property
     def site(self) -> Site:
         host = self.http.headers.get("host", "")
         return Site(
             host_name(host).strip("[]"),
-            f"{'https' if _is_https(self.http, self.services) else 'http'}://{host}",
+            f"{'https' if self.is_https else 'http'}://{host}",
         )
 
     @property
@@ -90,15 +103,15 @@ class WebRequest:
         return self.services.settings.public_url.rstrip("/") or self.site.origin
 
     @property
-    def device(self) -> str | None:
+    def device(self) -> str:
         """The cookie of a browser that somebody has signed in with before."""
-        return self.http.cookies.get(_cookie_name(DEVICE, self.http, self.services))
+        return self.cookie(DEVICE)
 
     async def start_session(self, secret: str) -> None:
-        self.cookies[SESSION] = (secret, int(LIFETIME.total_seconds()))
+        self.cookies[SESSION] = (secret, SECONDS)
         self.cookies[ANONYMOUS] = ("", 0)
         device = await self.services.accounts.remember_device(secret, self.device)
-        self.cookies[DEVICE] = (device, int(DEVICE_LIFETIME.total_seconds()))
+        self.cookies[DEVICE] = (device, DEVICE_SECONDS)
 
     def end_session(self) -> None:
         self.cookies[SESSION] = ("", 0)
@@ -134,6 +147,10 @@ class WebRequest:
         """The fields of the form, without files; empty but for a POST."""
         return {name: value for name, value in self.sent.items() if isinstance(value, str)}
 
+    def text(self, name: str) -> str:
+        """Return a field of the form, empty if it is not there."""
+        return self.form.get(name, "")
+
     def form_list(self, name: str) -> list[str]:
         return [value for value in self.sent.getlist(name) if isinstance(value, str)]
 
@@ -144,6 +161,17 @@ class WebRequest:
             for file in self.sent.getlist(name)
             if isinstance(file, UploadFile) and file.filename
         ]
+
+    def input(self, action: str, fields: str = "", /, **given: Any) -> Any:
+        """Return the input of an action: the path, the named fields of the form, and `given`."""
+        known = INPUTS[action].model_fields
+        path = {name: value for name, value in self.http.path_params.items() if name in known}
+        return form_to_input(action, fields, self.sent, path | given)
+
+    async def act(self, action: str, fields: str = "", /, **given: Any) -> Any:
+        """Run an action with such an input, and return what the core returns."""
+        args = self.input(action, fields, **given)
+        return await ACTIONS[action].call(self.services, self.caller, args)
 
     async def json(self) -> dict[str, Any]:
         try:
@@ -179,12 +207,8 @@ class WebRequest:
         return self.http.query_params.get(name, default)
 
     def number(self, name: str, default: int, least: int = 1, most: int = 1_000_000) -> int:
-        text = self.query(name)
-        return (
-            min(max(int(text), least), most)
-            if text.isascii() and text.isdigit() and len(text) < 8
-            else default
-        )
+        found = whole_number(self.query(name))
+        return default if found is None else min(max(found, least), most)
 
     @property
     def wants_page(self) -> bool:
@@ -197,8 +221,8 @@ class WebRequest:
         self, template: str, /, status: int = 200, *, no_store: bool = False, **values: Any
     ) -> Response:
         """Render a page; `no_store` for one that shows a secret."""
-        note = self.http.cookies.get(_cookie_name(NOTE, self.http, self.services))
-        if note is not None:
+        note = self.cookie(NOTE)
+        if note:
             self.cookies.setdefault(NOTE, ("", 0))
         return HTMLResponse(
             self.templates.render(
@@ -208,11 +232,17 @@ class WebRequest:
             {"Cache-Control": "no-store"} if no_store else None,
         )
 
-    def fragment(self, template: str, /, **values: Any) -> Response:
-        """Render a part of a page for a script to insert."""
-        return HTMLResponse(
-            self.templates.render(template, request=self, me=self.visitor, note=None, **values)
-        )
+    async def read_page(self, size: int, link: str, read: PagedRead) -> dict[str, Any]:
+        """Return what one page of a list shows. Past the last page, turn to that.
+
+        `link`: the address of the list, up to the page number.
+        """
+        page = self.number("page", 1)
+        found, total = await read(limit=size, offset=(page - 1) * size)
+        pages = -(-total // size)
+        if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
+            raise Elsewhere(f"{link}page={pages}")
+        return {"found": found, "total": total, "page": page, "pages": pages, "link": link}
 
     def redirect(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
         if note:
@@ -232,38 +262,38 @@ class WebRequest:
             return ""
         return ("/" + before.path.lstrip("/")) + (f"?{before.query}" if before.query else "")
 
+    # -- cookies
+
+    def cookie(self, name: str) -> str:
+        return self.http.cookies.get(self._cookie_name(name), "")
+
     def set_cookies(self, response: Response) -> Response:
-        secure = _is_https(self.http, self.services)
         for name, (value, seconds) in self.cookies.items():
             response.set_cookie(
-                _cookie_name(name, self.http, self.services),
+                self._cookie_name(name),
                 value,
                 max_age=seconds,
                 path="/",
-                secure=secure,
+                secure=self.is_https,
                 httponly=True,
                 samesite="lax",
             )
         return response
 
+    def _cookie_name(self, name: str) -> str:
+        """Return a name with the port: cookies ignore ports, and servers must not share them."""
+        host = self.http.headers.get("host", "")
+        named = f"{name}{host[len(host_name(host)) :].replace(':', '_')}"
+        return f"__Host-{named}" if self.is_https else named
 
-def _parse_note(cookie: str | None) -> tuple[str, bool] | None:
+
+def whole_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
+
+
+def _parse_note(cookie: str) -> tuple[str, bool] | None:
     try:
-        text, wrong = json.loads(unquote(cookie or ""))
+        text, wrong = json.loads(unquote(cookie))
         return str(text), bool(wrong)
     except (ValueError, TypeError):
         return None
-
-
-def _is_https(http: Request, services: Services) -> bool:
-    public = urlsplit(services.settings.public_url)
-    return http.url.scheme == "https" or (
-        public.scheme == "https" and public.netloc == http.headers.get("host")
-    )
-
-
-def _cookie_name(cookie: str, http: Request, services: Services) -> str:
-    """Return a name with the port: cookies ignore ports, and servers must not share them."""
-    host = http.headers.get("host", "")
-    named = f"{cookie}{host[len(host_name(host)) :].replace(':', '_')}"
-    return f"__Host-{named}" if _is_https(http, services) else named

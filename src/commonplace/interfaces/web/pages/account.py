@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.route import get, post, post_then
 
 # What stands first here stands in others' names, too: they call themselves after each other.
 BROWSERS = {
@@ -37,35 +37,9 @@ async def account(request: WebRequest) -> Response:
     )
 
 
-async def rename(request: WebRequest) -> Response:
-    await request.services.accounts.rename(
-        request.user, request.form.get("name", ""), request.form.get("email", "")
-    )
-    return request.redirect("/account", "Saved.")
-
-
-async def change_password(request: WebRequest) -> Response:
-    await request.services.accounts.change_password(
-        request.user, request.form.get("old", ""), request.form.get("new", "")
-    )
-    return request.redirect(
-        "/account", "The password is changed; all other browsers are signed out."
-    )
-
-
-async def sign_out_others(request: WebRequest) -> Response:
-    await request.services.accounts.sign_out(request.user, others=True)
-    return request.redirect("/account", "All other browsers are signed out.")
-
-
-async def close_session(request: WebRequest) -> Response:
-    await request.services.accounts.close_session(request.user, request.path("session_id"))
-    return request.redirect("/account", "That browser is signed out.")
-
-
 async def delete(request: WebRequest) -> Response:
     await request.services.account_deletion.delete(
-        request.user, request.form.get("email", ""), request.form.get("password", "")
+        request.user, request.text("email"), request.text("password")
     )
     request.end_session()
     return request.redirect("/sign-in", "Your account and your library are deleted.")
@@ -100,19 +74,45 @@ async def add_passkey(request: WebRequest) -> Response:
     return JSONResponse({"ok": True})
 
 
-async def remove_passkey(request: WebRequest) -> Response:
-    await request.services.passkeys.remove(request.user, request.path("passkey_id"))
-    return request.redirect("/account", "The passkey is removed.")
-
-
 ROUTES = (
     get("/account", account),
-    post("/account", rename),
-    post("/account/password", change_password),
-    post("/account/others", sign_out_others),
-    post("/account/sessions/{session_id}", close_session),
+    post_then(
+        "/account",
+        lambda request: request.services.accounts.rename(
+            request.user, request.text("name"), request.text("email")
+        ),
+        "/account",
+        "Saved.",
+    ),
+    post_then(
+        "/account/password",
+        lambda request: request.services.accounts.change_password(
+            request.user, request.text("old"), request.text("new")
+        ),
+        "/account",
+        "The password is changed; all other browsers are signed out.",
+    ),
+    post_then(
+        "/account/others",
+        lambda request: request.services.accounts.sign_out(request.user, others=True),
+        "/account",
+        "All other browsers are signed out.",
+    ),
+    post_then(
+        "/account/sessions/{session_id}",
+        lambda request: request.services.accounts.close_session(
+            request.user, request.path("session_id")
+        ),
+        "/account",
+        "That browser is signed out.",
+    ),
     post("/account/delete", delete),
     post("/passkeys/offer", offer_passkey),
     post("/passkeys", add_passkey),
-    post("/passkeys/{passkey_id}/remove", remove_passkey),
+    post_then(
+        "/passkeys/{passkey_id}/remove",
+        lambda request: request.services.passkeys.remove(request.user, request.path("passkey_id")),
+        "/account",
+        "The passkey is removed.",
+    ),
 )

@@ -6,13 +6,13 @@ import shutil
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
-from pydantic import ValidationError
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
 from commonplace.core.items.drafts import Draft
 from commonplace.errors import SOURCE_ERRORS, Invalid
-from commonplace.interfaces.actions.items import Ingest
+from commonplace.interfaces.actions.fields import parse
+from commonplace.interfaces.actions.uploads import NewUpload
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import events, watch
 from commonplace.interfaces.web.pages.library import row_of
@@ -27,18 +27,19 @@ MOST_WATCHED = 60
 
 async def add(request: WebRequest) -> Response:
     """Store the input and answer with its item: a page, or its row in the list for a script."""
-    form, files = request.form, request.files("file")
-    upload, text, folder = (
-        form.get("upload", ""),
-        form.get("text", "").strip(),
-        form.get("folder", ""),
+    files, text, folder = (
+        request.files("file"),
+        request.text("text").strip(),
+        request.text("folder"),
     )
     if files:
         return await _add_files(request, files, text, folder)
-    if upload:
-        added = await request.services.uploads.submitted_item(request.caller, upload)
+    if request.text("upload"):
+        added = await request.services.uploads.submitted_item(
+            request.caller, request.text("upload")
+        )
     else:
-        draft = _draft(text, form.get("title", "").strip())
+        draft = _draft(request, text)
         added = await request.services.queued_items.submit(request.caller, draft, folder or None)
     if not request.wants_page:
         return JSONResponse({"id": added.item.id, "row": await row_of(request, added.item.id)})
@@ -77,9 +78,8 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
     if not file.size:
         raise Invalid("The file is empty.")
     with TemporaryDirectory(prefix="commonplace-") as temporary:
-        place = (
-            Path(temporary) / "file"
-        )  # what it is called elsewhere may be too long here, or a folder
+        # What it is called elsewhere may be too long here, or a folder.
+        place = Path(temporary) / "file"
         with await asyncio.to_thread(place.open, "wb") as out:
             await asyncio.to_thread(shutil.copyfileobj, file.file, out)
         added = await request.services.uploads.submit_file(
@@ -88,54 +88,37 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
         return added.item
 
 
-def _draft(text: str, title: str) -> Draft:
+def _draft(request: WebRequest, text: str) -> Draft:
     """Fetch a lone address; keep everything else as a note with its first line as title."""
-    try:
-        if _ADDRESS.fullmatch(text):
-            return Ingest(kind="url", url=text, title=title or None).draft
+    title = request.text("title").strip()
+    if _ADDRESS.fullmatch(text):
+        values = {"kind": "url", "url": text, "title": title or None}
+    else:
         first = text.splitlines()[0].strip("# ") if text else ""
-        return Ingest(kind="text", text=text, title=title or first[:TITLE]).draft
-    except ValidationError as error:
-        raise Invalid(_said(error)) from None
-
-
-def _said(error: ValidationError) -> str:
-    detail = error.errors()[0]
-    match detail["type"]:
-        case "string_too_short":
-            return "Write a little more: a note has 20 characters or more."
-        case "string_too_long":
-            return (
-                "That is too long: a note has up to 500,000 characters. Put it into a file, and "
-                "drop the file here."
-            )
-    return f"That cannot be kept: {detail['msg'].removeprefix('Value error, ')}."
+        values = {"kind": "text", "text": text, "title": title or first[:TITLE] or None}
+    draft: Draft = request.input("add_to_knowledge", **values).draft
+    return draft
 
 
 async def promise(request: WebRequest) -> Response:
     """Return where to send a file. It is queued when complete, even if the page is closed."""
     body = await request.json()
-    name, kind, size = (
-        body.get("name"),
-        body.get("type") or "application/octet-stream",
-        body.get("size"),
-    )
-    folder = body.get("folder", "")
-    if (
-        not isinstance(name, str)
-        or not 0 < len(name) <= 200
-        or not isinstance(kind, str)
-        or not isinstance(size, int)
-    ):
-        raise Invalid("A file needs a name of up to 200 characters, a type and a size.")
-    if not isinstance(folder, str):
-        raise Invalid("`folder` must be the id of a folder.")
-    if size == 0:
+    if body.get("size") == 0:
         raise Invalid("The file is empty.")
+    if not isinstance(body.get("folder", ""), str):
+        raise Invalid("`folder` must be the id of a folder.")
+    file = parse(
+        NewUpload,
+        {
+            "filename": body.get("name"),
+            "content_type": body.get("type") or "application/octet-stream",
+            "size": body.get("size"),
+        },
+    )
     # Through this server also where files lie in an object store: the page's policy lets it
     # speak to nobody else.
     upload, url = await request.services.uploads.announce(
-        request.caller, name, kind, size, on_arrival={"folder": folder}
+        request.caller, **dict(file), on_arrival={"folder": body.get("folder", "")}
     )
     return JSONResponse({"upload": upload.id, "url": url})
 

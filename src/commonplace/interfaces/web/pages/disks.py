@@ -1,10 +1,12 @@
 """Lists of published, saved and private disks; publishing with a preview."""
 
+from functools import partial
+
 from starlette.responses import Response
 
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import NotFound
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.route import act, get, post, post_then
 from commonplace.model import Audience, DiskFilter, DiskScope
 
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
@@ -13,22 +15,14 @@ AUDIENCES = {
     Audience.MEMBERS: "people with an account here",
 }
 PER_PAGE = 30
-LONGEST_SUMMARY = 2_000
 
 
 async def show(request: WebRequest) -> Response:
     shelf = request.query("shelf", DiskScope.PUBLISHED)
     shelf = shelf if shelf in {*SHELVES} else DiskScope.PUBLISHED
-    page = request.number("page", 1)
-    disks, total = await request.services.disks.page(
-        request.caller, DiskScope(shelf), DiskFilter(), limit=PER_PAGE, offset=(page - 1) * PER_PAGE
-    )
-    pages = -(-total // PER_PAGE)
-    if page > pages > 0:
-        return request.redirect(f"/disks?shelf={shelf}&page={pages}")
-    return request.page(
-        "disks.html", disks=disks, total=total, page=page, pages=pages, shelves=SHELVES, shelf=shelf
-    )
+    read = partial(request.services.disks.page, request.caller, DiskScope(shelf), DiskFilter())
+    listed = await request.read_page(PER_PAGE, f"/disks?shelf={shelf}&", read)
+    return request.page("disks.html", **listed, shelves=SHELVES, shelf=shelf)
 
 
 async def preview(request: WebRequest) -> Response:
@@ -41,27 +35,21 @@ async def preview(request: WebRequest) -> Response:
 
 
 async def publish(request: WebRequest) -> Response:
-    audience, summary = request.form.get("audience", Audience.ANYONE), request.form.get("summary")
-    if audience not in {*Audience}:
-        raise Invalid("Choose who may read it.")
-    if summary and len(summary) > LONGEST_SUMMARY:
-        raise Invalid(f"Shorten the summary to {LONGEST_SUMMARY:,} characters.")
-    published = await request.services.disks.publish(
-        request.caller, request.path("disk_id"), Audience(audience), summary
+    published = await request.act(
+        "publish_disk",
+        access=request.text("audience") or Audience.ANYONE.value,
+        summary=request.form.get("summary"),  # an empty one is derived
     )
     return request.redirect(
         f"/d/{published.public_id}", "It is published; this is the page that others see."
     )
 
 
-async def unpublish(request: WebRequest) -> Response:
-    await request.services.disks.unpublish(request.caller, request.path("disk_id"))
-    return request.redirect("/disks", "It is private again.")
-
-
 ROUTES = (
     get("/disks", show),
     get("/disks/{disk_id}/publish", preview),
     post("/disks/{disk_id}/publish", publish),
-    post("/disks/{disk_id}/unpublish", unpublish),
+    post_then(
+        "/disks/{disk_id}/unpublish", act("unpublish_disk"), "/disks", "It is private again."
+    ),
 )

@@ -14,9 +14,8 @@ from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import ForbiddenScope
 from commonplace.interfaces.web.chart_svg import bars, growth, shares
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
-from commonplace.model import now
-from commonplace.model.progress import no_advance
+from commonplace.interfaces.web.route import act, get, post, post_then
+from commonplace.model import no_advance, now
 
 TOP = 8
 
@@ -37,11 +36,6 @@ async def show(request: WebRequest) -> Response:
         },
         backs_up=await request.services.overview.may_back_up(request.caller),
     )
-
-
-async def retry(request: WebRequest) -> Response:
-    await request.services.library.retry_job(request.caller, request.path("job_id"))
-    return request.redirect(request.back, "It is tried again.")
 
 
 async def export(request: WebRequest) -> Response:
@@ -92,7 +86,7 @@ def _zip(folder: Path, file: Path) -> None:
 
 ROUTES = (
     get("/health", show),
-    post("/jobs/{job_id}/retry", retry),
+    post_then("/jobs/{job_id}/retry", act("retry_job"), "", "It is tried again."),
     post("/export", export),
     post("/backup", backup),
 )

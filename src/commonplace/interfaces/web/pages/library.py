@@ -1,6 +1,7 @@
 """The list of items, with filters and bulk actions."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,6 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from commonplace.core.items.delayed_delete import GRACE
 from commonplace.errors import Invalid
+from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import now_of, states
 from commonplace.interfaces.web.request import WebRequest
@@ -41,7 +43,8 @@ class Choice:
     @classmethod
     def of(cls, request: WebRequest) -> "Choice":
         known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
-        values = {name: request.query(name)[:500] for name in cls.__slots__}
+        most = field("list_items", "q")["maxLength"]
+        values = {name: request.query(name)[:most] for name in cls.__slots__}
         return cls(
             **{
                 name: value if name not in known or value in known[name] else ""
@@ -78,31 +81,22 @@ class Choice:
 
 
 async def show(request: WebRequest) -> Response:
-    choice, page = Choice.of(request), request.number("page", 1)
-    items, total = await request.services.library.page(
-        request.caller,
-        choice.where,
-        limit=PER_PAGE,
-        offset=(page - 1) * PER_PAGE,
-        order=Order(choice.order or Order.NEWEST),
-    )
-    pages = -(-total // PER_PAGE)
-    if page > pages > 0:  # what stood there was archived, filed elsewhere or deleted
-        return request.redirect(f"{choice.before_page}page={pages}")
-    folders = await request.services.folders.list_folders(request.caller)
-    jobs = await request.services.overview.unfinished(request.caller, [item.id for item in items])
+    services, choice = request.services, Choice.of(request)
+    order = Order(choice.order or Order.NEWEST)
+    read = partial(services.library.page, request.caller, choice.where, order=order)
+    listed = await request.read_page(PER_PAGE, choice.before_page, read)
+    folders = await services.folders.list_folders(request.caller)
+    items = listed["found"]
+    jobs = await services.overview.unfinished(request.caller, [item.id for item in items])
     return request.page(
         "library.html",
-        items=items,
-        total=total,
-        page=page,
-        pages=pages,
+        **listed,
         choice=choice,
         folders=folders,
         names={folder.id: folder.name for folder in folders},
         states=states(items, jobs),
         going=(
-            await request.services.delayed_deletes.pending(request.caller)
+            await services.delayed_deletes.pending(request.caller)
             if request.user.has_full_write
             else []
         ),
@@ -145,54 +139,54 @@ async def row_of(request: WebRequest, item_id: str) -> str:
 
 
 async def bulk(request: WebRequest) -> Response:
-    form, chosen = request.form, request.form_list("item")[:AT_ONCE]
-    action = form.get("action", "")
+    action, chosen = request.text("action"), request.form_list("item")[:AT_ONCE]
     if action not in ACTIONS:
         raise Invalid("Say what is to be done with them.")
     if not chosen:
         raise Invalid("Choose something first.")
-    said = await ACTIONS[action](request, chosen, dict(form))
+    said = await ACTIONS[action](request, chosen)
     # What is deleted in the reader can be taken back in the list.
     return request.redirect(
         "/" if action == "delete" and request.back.startswith("/items/") else request.back, said
     )
 
 
-async def _file(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
-    name, folder = form.get("new_folder", "").strip(), form.get("folder", "")
+async def _file(request: WebRequest, chosen: list[str]) -> str:
+    name, folder = request.text("new_folder").strip(), request.text("folder")
     if name:
-        folder = (await request.services.folders.create(request.caller, name[:200])).id
+        folder = (await request.act("create_folder", name=name)).id
     if not folder:
         raise Invalid("Choose a folder, or name a new one.")
     for item_id in chosen:
-        await request.services.folders.file(request.caller, item_id, [folder])
+        await request.act("file_item", item_id=item_id, folder_ids=[folder])
     return f"{count(len(chosen), 'item')} filed."
 
 
-async def _unfile(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
+async def _unfile(request: WebRequest, chosen: list[str]) -> str:
     for item_id in chosen:
-        await request.services.folders.unfile(request.caller, item_id, form.get("from", ""))
+        await request.act("unfile_item", item_id=item_id, folder_id=request.text("from"))
     return f"{count(len(chosen), 'item')} taken out of the folder."
 
 
-async def _tag(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
-    wanted = [" ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()]
+async def _tag(request: WebRequest, chosen: list[str]) -> str:
+    wanted = request.input("update_item", "tags", item_id=chosen[0]).tags
     if not wanted:
         raise Invalid("Write a tag, or several with commas between them.")
     for item_id in chosen:
         item = await request.services.library.find(request.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):
-            await request.services.library.update(
-                request.caller, item_id, {"tags": tuple(dict.fromkeys([*item.tags, *wanted]))[:50]}
-            )
+            tags = list(dict.fromkeys([*item.tags, *wanted]))[
+                : field("update_item", "tags")["maxItems"]
+            ]
+            await request.act("update_item", item_id=item_id, tags=tags)
     return f"{count(len(chosen), 'item')} tagged."
 
 
-async def _archive(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
-    back, refused = form.get("action") == "restore", list[str]()
+async def _archive(request: WebRequest, chosen: list[str]) -> str:
+    back, refused = request.text("action") == "restore", list[str]()
     for item_id in chosen:
         try:
-            await request.services.library.update(request.caller, item_id, {"archived": not back})
+            await request.act("update_item", item_id=item_id, archived=not back)
         except Invalid as error:  # a task that is under way, say: no reason to leave the others
             refused.append(error.message)
     said = f"{count(len(chosen) - len(refused), 'item')} {'back in use' if back else 'archived'}."
@@ -201,18 +195,15 @@ async def _archive(request: WebRequest, chosen: list[str], form: dict[str, str])
     return said
 
 
-async def _delete(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
+async def _delete(request: WebRequest, chosen: list[str]) -> str:
     await request.services.delayed_deletes.schedule(request.caller, chosen)
     return ""
 
 
-async def _undo(request: WebRequest, chosen: list[str], form: dict[str, str]) -> str:
+async def _undo(request: WebRequest, chosen: list[str]) -> str:
     kept = await request.services.delayed_deletes.undo(request.caller, chosen)
-    return (
-        f"{count(kept, 'item')} kept."
-        if kept == len(chosen)
-        else f"{count(kept, 'item')} kept; {len(chosen) - kept} had gone already."
-    )
+    gone = f"; {len(chosen) - kept} had gone already" if kept < len(chosen) else ""
+    return f"{count(kept, 'item')} kept{gone}."
 
 
 ACTIONS = {

@@ -3,10 +3,10 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.core.people.members import INVITATION_DAYS
-from commonplace.errors import CommonplaceError, Invalid, NotFound
+from commonplace.errors import CommonplaceError, NotFound
 from commonplace.interfaces.http.gate import STATUS
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.route import act, get, post, post_then
 from commonplace.model import Invitation, Role, now
 
 ROLES = {
@@ -39,64 +39,13 @@ async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) 
 
 
 async def invite(request: WebRequest) -> Response:
-    days, email = (
-        request.form.get("days", str(INVITATION_DAYS)),
-        request.form.get("email", "").strip(),
-    )
-    if days not in TERMS:
-        raise Invalid("Choose how long the invitation is good for.")
-    if email and ("@" not in email or len(email) > 200):
-        raise Invalid("That is no e-mail address; leave it empty to invite whoever has the link.")
-    return await show(
-        request,
-        await request.services.members.invite(
-            request.caller, _role(request), email or None, int(days)
-        ),
-    )
-
-
-async def withdraw(request: WebRequest) -> Response:
-    await request.services.members.withdraw(request.caller, request.path("invitation_id"))
-    return request.redirect("/people", "The invitation is withdrawn: its link leads nowhere now.")
-
-
-async def change_role(request: WebRequest) -> Response:
-    member = await request.services.members.change_role(
-        request.caller, request.path("person_id"), _role(request)
-    )
-    return request.redirect("/people", f"{member.name} is {member.role} now.")
-
-
-async def remove(request: WebRequest) -> Response:
-    await request.services.members.remove(request.caller, request.path("person_id"))
-    return request.redirect(
-        "/people", "They are out, and so are their tokens for this library. What they added stays."
-    )
+    return await show(request, await request.act("invite_member", "role email expires_days"))
 
 
 async def leave(request: WebRequest) -> Response:
     name = request.user.library.name
     await request.services.members.leave(request.caller)
     return request.redirect("/", f"You have left “{name}”; this is your own library.")
-
-
-async def rename(request: WebRequest) -> Response:
-    await request.services.members.rename_library(request.caller, request.form.get("name", ""))
-    return request.redirect("/people", "The library has a new name.")
-
-
-async def turn_to(request: WebRequest) -> Response:
-    library = await request.services.accounts.switch_library(
-        request.user, request.form.get("library", "")
-    )
-    return request.redirect("/", f"You are in “{library.name}” now.")
-
-
-def _role(request: WebRequest) -> Role:
-    text = request.form.get("role", "")
-    if text not in {*Role}:
-        raise Invalid("Choose a role.")
-    return Role(text)
 
 
 # -- accepting
@@ -126,19 +75,15 @@ async def show_invitation(
 
 async def accept(request: WebRequest) -> Response:
     """Accept as the signed-in person, or as a new one with a name, email and password."""
-    secret, form, joining = (
-        request.path("secret"),
-        request.form,
-        request.services.invitations,
-    )
+    secret, joining = request.path("secret"), request.services.invitations
     if request.visitor is not None:
         done = await joining.accept_as_visitor(request.visitor, secret)
         return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
-    name, email = form.get("name", ""), form.get("email", "")
+    name, email = request.text("name"), request.text("email")
     try:
         await request.start_session(
             await joining.accept_with_password(
-                secret, name, email, form.get("password", ""), about=request.browser
+                secret, name, email, request.text("password"), about=request.browser
             )
         )
     except NotFound:
@@ -182,12 +127,41 @@ async def accept_by_passkey(request: WebRequest) -> Response:
 ROUTES = (
     get("/people", show),
     post("/people", invite),
-    post("/people/invitations/{invitation_id}/withdraw", withdraw),
-    post("/people/{person_id}/role", change_role),
-    post("/people/{person_id}/remove", remove),
+    post_then(
+        "/people/invitations/{invitation_id}/withdraw",
+        act("withdraw_invitation"),
+        "/people",
+        "The invitation is withdrawn: its link leads nowhere now.",
+    ),
+    post_then(
+        "/people/{person_id}/role",
+        act("change_role", "role"),
+        "/people",
+        "{done.name} is {done.role} now.",
+    ),
+    post_then(
+        "/people/{person_id}/remove",
+        act("remove_member"),
+        "/people",
+        "They are out, and so are their tokens for this library. What they added stays.",
+    ),
     post("/leave", leave),
-    post("/library", turn_to),
-    post("/library/name", rename),
+    post_then(
+        "/library",
+        lambda request: request.services.accounts.switch_library(
+            request.user, request.text("library")
+        ),
+        "/",
+        "You are in “{done.name}” now.",
+    ),
+    post_then(
+        "/library/name",
+        lambda request: request.services.members.rename_library(
+            request.caller, request.text("name")
+        ),
+        "/people",
+        "The library has a new name.",
+    ),
     get("/join/{secret}", show_invitation, open=True),
     post("/join/{secret}", accept, open=True),
     post("/join/{secret}/offer", offer_passkey, open=True),

@@ -10,7 +10,7 @@ from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from commonplace.core.entities.annotations import beside, quoted
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import NotFound
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live_progress import states
 from commonplace.interfaces.web.markdown_html import (
@@ -19,10 +19,10 @@ from commonplace.interfaces.web.markdown_html import (
     resumed,
     without_title,
 )
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.request import WebRequest, whole_number
+from commonplace.interfaces.web.route import act, get, post, post_then
 from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
-from commonplace.model.task_notes import notes, searchable
+from commonplace.model.workflow import notes, searchable
 
 LINKS = 30
 CONTENTS = 4  # headings that are worth a list of them
@@ -171,42 +171,23 @@ async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tu
 
 
 async def change(request: WebRequest) -> Response:
-    form, item_id = request.form, request.path("item_id")
-    title = " ".join(form.get("title", "").split())
-    if not 0 < len(title) <= 500:
-        raise Invalid("A title has 1 to 500 characters.")
-    tags = tuple(
-        dict.fromkeys(
-            " ".join(tag.split())[:100] for tag in form.get("tags", "").split(",") if tag.strip()
-        )
-    )
-    changes = {"title": title, "tags": tags[:50], "in_kb": form.get("in_kb") == "1"}
-    item = await request.services.library.find(request.caller, item_id)
+    wanted = request.input("update_item", "title tags in_kb").changes
+    item = await request.services.library.find(request.caller, request.path("item_id"))
     if item is None:
         raise NotFound("Item not found")
-    changes = {name: value for name, value in changes.items() if getattr(item, name) != value}
+    changes = {name: value for name, value in wanted.items() if getattr(item, name) != value}
     if changes:
-        await request.services.library.update(request.caller, item_id, changes)
-    await _refile(request, item, set(request.form_list("folder")))
+        await request.services.library.update(request.caller, item.id, changes)
+    held, folders = set(item.folders), set(request.form_list("folder"))
+    if folders - held:
+        await request.services.folders.file(request.caller, item.id, sorted(folders - held))
+    for folder_id in held - folders:
+        await request.services.folders.unfile(request.caller, item.id, folder_id)
     return request.redirect(f"/items/{item.public_id}", "Saved.")
 
 
-async def _refile(request: WebRequest, item: Item, wanted: set[str]) -> None:
-    if wanted - set(item.folders):
-        await request.services.folders.file(
-            request.caller, item.id, sorted(wanted - set(item.folders))
-        )
-    for folder_id in set(item.folders) - wanted:
-        await request.services.folders.unfile(request.caller, item.id, folder_id)
-
-
-async def refresh(request: WebRequest) -> Response:
-    item = await request.services.library.refresh(request.caller, request.path("item_id"))
-    return request.redirect(f"/items/{item.public_id}", "Fetched again.")
-
-
 async def retry(request: WebRequest) -> Response:
-    item = await request.services.library.retry(request.caller, request.path("item_id"))
+    item = await request.act("retry_item")
     return request.redirect(request.referrer or f"/items/{item.public_id}", "It is tried again.")
 
 
@@ -240,27 +221,22 @@ def _is_pdf(file: Path) -> bool:
 
 
 async def annotate(request: WebRequest) -> Response:
-    form, item_id = request.form, request.path("item_id")
-    position = form.get("position", "")
+    item_id = request.path("item_id")
     await request.services.annotations.add(
         request.caller,
         item_id,
-        form.get("text", ""),
-        quote=form.get("quote", ""),
-        position=int(position)
-        if position.isascii() and position.isdigit() and len(position) < 8
-        else None,
+        request.text("text"),
+        quote=request.text("quote"),
+        position=whole_number(request.text("position")),
     )
     return request.redirect(f"/items/{item_id}#notes", "Noted.")
 
 
 async def version(request: WebRequest) -> Response:
     """Show an earlier version: the changes that followed, or its text."""
-    revision = request.path("revision")
-    if not (revision.isascii() and revision.isdigit() and len(revision) < 8):
-        raise NotFound("Version not found")
+    revision = whole_number(request.path("revision")) or 0  # which none has
     found = await request.services.versions.compare(
-        request.caller, request.path("item_id"), int(revision)
+        request.caller, request.path("item_id"), revision
     )
     as_text = request.query("view") == "text" or found.lines is None
     return request.page(
@@ -282,7 +258,12 @@ async def version(request: WebRequest) -> Response:
 ROUTES = (
     get("/items/{item_id}", show),
     post("/items/{item_id}", change),
-    post("/items/{item_id}/refresh", refresh),
+    post_then(
+        "/items/{item_id}/refresh",
+        act("refresh_item"),
+        "/items/{done.public_id}",
+        "Fetched again.",
+    ),
     post("/items/{item_id}/retry", retry),
     get("/items/{item_id}/original", original),
     post("/items/{item_id}/notes", annotate),

@@ -1,12 +1,13 @@
 """Review of candidate memories, beside the memories they repeat or contradict."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.responses import Response
 
-from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import SimilarItem
-from commonplace.core.memory.reflection import Notes, ReviewedCandidate
+from commonplace.core.entities.validation import WORK
+from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
@@ -16,7 +17,6 @@ from commonplace.model import Kind
 
 SHOWN = 20
 EXCERPT = 600
-FIELDS = ("kind", "title", "content")
 LINKS = {"link": Kind.RELATED_TO, "contradict": Kind.CONTRADICTS}
 SAID = {
     "accept": "Kept.",
@@ -46,17 +46,15 @@ async def show(request: WebRequest) -> Response:
             for each in candidates
         ],
         total=total,
-        kinds=rules.TYPES,
-        of_projects=rules.WORK,
+        of_projects=WORK,
         projects=[each.item for each in await projects_of(request)],
     )
 
 
 async def _beside(request: WebRequest, judged: ReviewedCandidate) -> list[Beside]:
     shown = []
-    source = (
-        judged.queued.source_id if judged.queued else None
-    )  # the notes it was read out of say the same, of course
+    # The notes it was read out of say the same, of course.
+    source = judged.queued.source_id if judged.queued else None
     alikes = [
         alike for alike in (*judged.contradictions, *judged.duplicates) if alike.item_id != source
     ]
@@ -69,24 +67,16 @@ async def _beside(request: WebRequest, judged: ReviewedCandidate) -> list[Beside
 
 async def captures(request: WebRequest) -> Response:
     """List captures word for word, read-only: captures never change."""
-    page = request.number("page", 1)
-    kept, total = await request.services.memory.captures(
-        request.caller, limit=SHOWN, offset=(page - 1) * SHOWN
+    read = partial(request.services.memory.captures, request.caller)
+    return request.page(
+        "captures.html", **await request.read_page(SHOWN, "/review/captures?", read)
     )
-    pages = -(-total // SHOWN)
-    if page > pages > 0:
-        return request.redirect(f"/review/captures?page={pages}")
-    return request.page("captures.html", kept=kept, total=total, page=page, pages=pages)
 
 
 async def reflect(request: WebRequest) -> Response:
-    notes = Notes(
-        request.form.get("content", ""),
-        request.form.get("title", "").strip() or "Notes",
-        persist=True,
-        review=True,
-    )
-    found = (await request.services.reflection.reflect(request.caller, notes)).candidates
+    title = request.text("title").strip() or "Notes"
+    done = await request.act("reflect", "content", source_title=title, persist=True, review=True)
+    found = done.candidates
     return request.redirect(
         "/review", f"{len(found)} to look at." if found else "There is nothing to remember in it."
     )
@@ -94,25 +84,22 @@ async def reflect(request: WebRequest) -> Response:
 
 async def decide(request: WebRequest) -> Response:
     """Accept or reject a candidate, with the changes made in its form."""
-    form, candidate_id = request.form, request.path("candidate_id")
-    action, _, other = form.get("action", "").partition(":")  # supersede:<id> of what is known
+    form, caller = request.form, request.caller
+    action, _, other = request.text("action").partition(":")  # supersede:<id> of what is known
     if action not in SAID:
         raise Invalid("Say what is to become of it.")
     if action in ("supersede", *LINKS) and not other:
         raise Invalid("Choose what it is compared with.")
     if action == "reject":
-        await request.services.reflection.reject(request.caller, candidate_id)
+        await request.act("reject_candidate")
         return request.redirect("/review", SAID[action])
-    changes: dict[str, str | None] = {
-        name: form[name].replace("\r\n", "\n") for name in FIELDS if name in form
-    }
-    if "project" in form:
-        changes["project"] = form["project"] or None
-    _, kept = await request.services.reflection.accept(request.caller, candidate_id, changes)
+    wanted = request.input("accept_candidate", "kind title content")
+    changes = wanted.changes | ({"project": form["project"] or None} if "project" in form else {})
+    _, kept = await request.services.reflection.accept(caller, wanted.candidate_id, changes)
     if action == "supersede":
-        await request.services.memory.supersede(request.caller, other, by=kept.item.entity_id)
+        await request.services.memory.supersede(caller, other, by=kept.item.entity_id)
     elif action in LINKS:
-        await request.services.graph.link(request.caller, kept.item.id, LINKS[action], other)
+        await request.services.graph.link(caller, kept.item.id, LINKS[action], other)
     return request.redirect("/review", SAID[action])
 
 

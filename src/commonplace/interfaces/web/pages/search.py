@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
+from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.markdown_html import snippet
 from commonplace.interfaces.web.request import WebRequest
 from commonplace.interfaces.web.route import get
@@ -23,8 +24,9 @@ TIMES = {
 
 
 async def show(request: WebRequest) -> Response:
+    most = field("search_knowledge_base", "query")["maxLength"]
     query, mode, since = (
-        request.query("q").strip()[:2000],
+        request.query("q").strip()[:most],
         request.query("mode"),
         request.query("since"),
     )
@@ -69,7 +71,7 @@ async def show(request: WebRequest) -> Response:
             "snippets": [snippet(hit.passage.text, found.query) for hit in found.hits],
         }
     if request.query("part"):
-        return request.fragment("hits.html", **shown)
+        return HTMLResponse(request.templates.render("hits.html", **shown))
     return request.page("search.html", folders=folders, **shown)
 
 

@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entity
 from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
@@ -14,12 +12,10 @@ from commonplace.interfaces.web.graph_svg import Node, picture
 from commonplace.interfaces.web.markdown_html import rendered
 from commonplace.interfaces.web.pages.graph import edges_of
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.route import get, post, post_then
 from commonplace.model import EntityType, ItemFilter, Kind, now
-from commonplace.model.task_notes import notes
-from commonplace.model.workflow import ENDED, EPIC, MACHINES, TASK
+from commonplace.model.workflow import ENDED, EPIC, MACHINES, TASK, notes
 
-PRIORITIES = [(value, value) for value in rules.PRIORITIES]
 COLUMNS = {
     "backlog": "Backlog",
     "todo": "To do",
@@ -30,17 +26,15 @@ COLUMNS = {
 }
 MOST = 300
 KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
+TASKS = ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",))
+JOINS = {EntityType.TASK: ("project", "epic"), EntityType.EPIC: ("project",)}
+FIELDS = "title content priority due_date assignees"
 
 
 async def show(request: WebRequest) -> Response:
     entities, project = request.services.entities, request.query("project") or None
     projects, epics = await projects_of(request), await _epics(request, project)
-    tasks, total = await entities.page(
-        request.caller,
-        ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
-        project=project,
-        limit=MOST,
-    )
+    tasks, total = await entities.page(request.caller, TASKS, project=project, limit=MOST)
     return request.page(
         "work.html",
         projects=projects,
@@ -57,24 +51,20 @@ async def show(request: WebRequest) -> Response:
         project=project,
         as_list=request.query("view") == "list",
         named=_named,
-        priorities=PRIORITIES,
+        kinds=KINDS,
         today=f"{now():%Y-%m-%d}",
     )
 
 
 async def projects_of(request: WebRequest) -> list[Entity]:
-    return (
-        await request.services.entities.page(
-            request.caller, ItemFilter(entity_types=(EntityType.PROJECT,)), limit=100
-        )
-    )[0]
+    where = ItemFilter(entity_types=(EntityType.PROJECT,))
+    return (await request.services.entities.page(request.caller, where, limit=100))[0]
 
 
 async def _epics(request: WebRequest, project: str | None) -> list[Entity]:
     where = ItemFilter(entity_types=(EntityType.EPIC,), not_statuses=("archived",))
-    return (
-        await request.services.entities.page(request.caller, where, project=project, limit=100)
-    )[0]
+    found = await request.services.entities.page(request.caller, where, project=project, limit=100)
+    return found[0]
 
 
 def _named(entities: Sequence[Entity]) -> list[tuple[str, str]]:
@@ -82,18 +72,16 @@ def _named(entities: Sequence[Entity]) -> list[tuple[str, str]]:
 
 
 async def create(request: WebRequest) -> Response:
-    kind, title = request.form.get("kind", "task"), request.form.get("title", "").strip()
+    kind = request.text("kind") or EntityType.TASK.value
     if kind not in {*KINDS}:
         raise Invalid("Choose a task, an epic or a project.")
-    new = rules.NewEntity(
-        title,
-        request.form.get("content", "").strip() or title,
-        kind,
-        project=request.form.get("project") or None,
-        epic=request.form.get("epic") or None,
-        priority=request.form.get("priority") or None,
+    added = await request.act(
+        "add_entity",
+        "title project epic priority",
+        entity_type=kind,
+        content=request.text("content").strip() or request.text("title"),
+        sync=True,
     )
-    added = await request.services.entities.add(request.caller, new, sync=True)
     return request.redirect(
         request.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}",
         added.message,
@@ -101,37 +89,22 @@ async def create(request: WebRequest) -> Response:
 
 
 async def one(request: WebRequest) -> Response:
-    entity = await request.services.entities.get(request.caller, request.path("entity_id"))
-    item = entity.item
+    services, caller = request.services, request.caller
+    entity = await services.entities.get(caller, request.path("entity_id"))
+    item, tasks, chain, drawn = entity.item, list[Entity](), None, None
     machine = MACHINES.get(item.entity_type)
-    chain = (
-        await request.services.graph.dependencies(request.caller, item.id, GraphQuery())
-        if machine
-        else None
-    )
-    drawn = None
+    if machine:
+        chain = await services.graph.dependencies(caller, item.id, GraphQuery())
     if chain and len(chain.items) > 1:
-        nodes = [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items]
         drawn = await asyncio.to_thread(
             picture,
-            nodes,
+            [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items],
             edges_of(chain.items, chain.relations),
             f"What {item.title} waits for",
             layered=True,
         )
-    tasks = (
-        (
-            await request.services.tasks.page(
-                request.caller,
-                ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",)),
-                epic=item.id,
-                limit=MOST,
-                offset=0,
-            )
-        )[0]
-        if machine is EPIC
-        else []
-    )
+    if machine is EPIC:
+        tasks, _ = await services.tasks.page(caller, TASKS, epic=item.id, limit=MOST, offset=0)
     return request.page(
         "task.html",
         entity=entity,
@@ -139,7 +112,6 @@ async def one(request: WebRequest) -> Response:
         tasks=tasks,
         columns=COLUMNS,
         named=_named,
-        priorities=PRIORITIES,
         projects=await projects_of(request),
         epics=await _epics(request, None),
         today=f"{now():%Y-%m-%d}",
@@ -167,41 +139,31 @@ async def _open_beside(request: WebRequest, entity: Entity) -> list[Entity]:
 
 async def change(request: WebRequest) -> Response:
     """Write only fields that differ, and nothing over a newer change of somebody else."""
-    form, entity = (
-        request.form,
-        await request.services.entities.get(request.caller, request.path("entity_id")),
-    )
-    item, revision = entity.item, form.get("revision", "")
+    revision = request.text("revision") or None
+    wanted = request.input("update_entity", FIELDS, expected_revision=revision)
+    entity = await request.services.entities.get(request.caller, wanted.entity_id)
+    item = entity.item
     if item.entity_type not in {*KINDS}:
         raise Invalid("Only tasks, epics and projects are changed here.")
-    was: dict[str, Any] = {
-        "title": item.title,
-        "content": entity.text,
-        "priority": item.priority,
-        "due_date": item.due_date or "",
-        "assignees": item.assignees,
+    was = {name: getattr(item, name) for name in FIELDS.split() if name != "content"}
+    was["content"] = entity.text
+    changes = {
+        name: value
+        for name, value in wanted.changes.items()
+        if (value or None) != (was[name] or None)
     }
-    wanted: dict[str, Any] = {
-        name: form[name].replace("\r\n", "\n") for name in was if name in form
-    }
-    if "assignees" in wanted:
-        wanted["assignees"] = tuple(
-            name.strip() for name in wanted["assignees"].split(",") if name.strip()
-        )
-    changes = {name: value for name, value in wanted.items() if value != was[name]}
     if changes:
         await request.services.entities.update(
-            request.caller, item.id, changes, int(revision) if revision.isdecimal() else None
+            request.caller, item.id, changes, wanted.expected_revision
         )
-    held = {
-        name: its.entity_id if its else ""
-        for name, its in (("project", entity.project), ("epic", entity.epic))
-    }
-    joins = {name: form[name] or None for name, at in held.items() if form.get(name, at) != at}
-    if joins and item.entity_type in MACHINES:
-        await request.services.tasks.update(
-            request.caller, item.id, MACHINES[item.entity_type], joins
-        )
+    held = {name: getattr(entity, name) for name in JOINS.get(item.entity_type, ())}
+    joins = [
+        name
+        for name, at in held.items()
+        if request.form.get(name) not in (None, at.entity_id if at else "")
+    ]
+    if joins:
+        await request.act(f"update_{item.entity_type}", " ".join(joins))
     return request.redirect(
         f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed."
     )
@@ -212,40 +174,21 @@ async def move(request: WebRequest) -> Response:
     item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
         raise Invalid("Only tasks and epics have states to go through.")
-    done = await request.services.tasks.update(
-        request.caller,
-        item.id,
-        MACHINES[item.entity_type],
-        {"status": request.form.get("status", "")},
-    )
-    return (
-        request.redirect(request.back, done.message)
-        if request.wants_page
-        else JSONResponse(
-            {"ok": True, "status": done.item.status, "next": TASK.next.get(done.item.status, ())}
-        )
-    )
+    done = await request.act(f"update_{item.entity_type}", "status")
+    if request.wants_page:
+        return request.redirect(request.back, done.message)
+    following = TASK.next.get(done.item.status, ())
+    return JSONResponse({"ok": True, "status": done.item.status, "next": following})
 
 
 async def wait(request: WebRequest) -> Response:
     """Add or remove a dependency."""
-    form, entity_id = request.form, request.path("entity_id")
-    if form.get("action") == "drop":
-        await request.services.graph.unlink(
-            request.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
-        )
+    link = request.caller, request.path("entity_id"), Kind.DEPENDS_ON, request.text("on")
+    if request.text("action") == "drop":
+        await request.services.graph.unlink(*link)
         return request.redirect(request.back, "It waits for that no more.")
-    _, other, _, _ = await request.services.graph.link(
-        request.caller, entity_id, Kind.DEPENDS_ON, form.get("on", "")
-    )
+    _, other, _, _ = await request.services.graph.link(*link)
     return request.redirect(request.back, f"It waits for {other.title}.")
-
-
-async def note(request: WebRequest) -> Response:
-    done = await request.services.tasks.note(
-        request.caller, request.path("entity_id"), request.form.get("text", "").strip()
-    )
-    return request.redirect(f"/work/{done.item.public_id}", "Noted.")
 
 
 ROUTES = (
@@ -255,5 +198,10 @@ ROUTES = (
     post("/work/{entity_id}", change),
     post("/work/{entity_id}/move", move),
     post("/work/{entity_id}/wait", wait),
-    post("/work/{entity_id}/note", note),
+    post_then(
+        "/work/{entity_id}/note",
+        lambda request: request.act("add_note", content=request.text("text").strip()),
+        "/work/{done.item.public_id}",
+        "Noted.",
+    ),
 )

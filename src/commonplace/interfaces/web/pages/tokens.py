@@ -7,11 +7,11 @@ from typing import Any
 from starlette.responses import Response
 
 from commonplace.core.people.client_setup import PLACEHOLDER, Client, instructions
-from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS, NewToken
-from commonplace.errors import Invalid, NotFound
+from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS
+from commonplace.errors import Invalid
 from commonplace.interfaces.web.live_progress import events
 from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.route import act, get, post, post_then
 from commonplace.model import Token, now
 
 NAMES = {
@@ -43,54 +43,23 @@ async def show(request: WebRequest, made: tuple[Token, str] | None = None) -> Re
 
 
 async def create(request: WebRequest) -> Response:
-    return await show(
-        request, await request.services.people.create_token(request.caller, _wanted(request))
-    )
-
-
-def _wanted(request: WebRequest) -> NewToken:
-    name, expires = (
-        " ".join(request.form.get("name", "").split()),
-        request.form.get("expires", str(DEFAULT_EXPIRY_DAYS)),
-    )
-    if not 0 < len(name) <= 200:
-        raise Invalid("Give the token a name of up to 200 characters: what it is for.")
-    if expires not in EXPIRIES:
-        raise Invalid("Choose how long the token is good for.")
-    return NewToken(
-        name,
-        request.form.get("write") == "1",
-        tuple(request.form_list("folder")) if request.form.get("sees") == "folders" else None,
-        request.form.get("kb_only") == "1",
-        int(expires) if expires else None,
-    )
-
-
-async def revoke(request: WebRequest) -> Response:
-    await request.services.people.revoke_token(request.caller, request.path("token_id"))
-    return request.redirect("/tokens", "The token is revoked: whoever has it is out.")
+    folders = request.form_list("folder") if request.text("sees") == "folders" else None
+    fields = "name write kb_only expires_days"
+    return await show(request, await request.act("create_token", fields, folder_ids=folders))
 
 
 async def activity(request: WebRequest) -> Response:
-    token = await _token(request)
     return request.page(
         "activity.html",
-        token=token,
-        events=await request.services.people.activity(request.caller, token.id),
+        token=await request.act("get_token"),
+        events=await request.act("list_token_activity"),
     )
 
 
 async def view_as(request: WebRequest) -> Response:
-    token_id = request.form.get("token") or None
+    token_id = request.text("token") or None
     await request.services.accounts.view_as(request.user, token_id)
     return request.redirect("/" if token_id else "/tokens")
-
-
-async def _token(request: WebRequest) -> Token:
-    for token in await request.services.people.tokens(request.caller):
-        if token.id == request.path("token_id"):
-            return token
-    raise NotFound("Token not found")
 
 
 # -- connecting
@@ -116,21 +85,19 @@ async def connect(
 
 async def connect_with(request: WebRequest) -> Response:
     """Create a token for the client, and show its configuration with the token."""
-    client = request.form.get("client", "")
+    client = request.text("client")
     if client not in {*Client}:
         raise Invalid("Choose a client.")
-    folder = request.form.get("folder")
-    wish = NewToken(
-        NAMES[Client(client)], request.form.get("write") == "1", (folder,) if folder else None
+    folders = [request.text("folder")] if request.text("folder") else None
+    made = await request.act(
+        "create_token", "write", name=NAMES[Client(client)], folder_ids=folders
     )
-    return await connect(
-        request, await request.services.people.create_token(request.caller, wish), client
-    )
+    return await connect(request, made, client)
 
 
 async def first_call(request: WebRequest) -> Response:
     """Stream an event when the token's first call has come."""
-    return events(_first_call(request, (await _token(request)).id))
+    return events(_first_call(request, (await request.act("get_token")).id))
 
 
 async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[dict[str, Any]]:
@@ -146,7 +113,12 @@ async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[dict[
 ROUTES = (
     get("/tokens", show),
     post("/tokens", create),
-    post("/tokens/{token_id}/revoke", revoke),
+    post_then(
+        "/tokens/{token_id}/revoke",
+        act("revoke_token"),
+        "/tokens",
+        "The token is revoked: whoever has it is out.",
+    ),
     get("/tokens/{token_id}", activity),
     post("/view-as", view_as),
     get("/connect", connect),
