@@ -22,8 +22,7 @@ from commonplace.core.ingest.embedding import EmbedJobs
 from commonplace.core.jobs.worker import Worker
 from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import import_folder
-from commonplace.model import Caller
-from commonplace.model.jobs import EMBED
+from commonplace.model import EMBED, Caller
 from commonplace.settings import Settings
 from commonplace.text import chunking
 

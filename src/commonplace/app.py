@@ -21,8 +21,7 @@ from commonplace.adapters.transcribe import duration, make_transcriber, require_
 from commonplace.adapters.youtube import YouTubeCaptions, YouTubeSound
 from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged
-from commonplace.model import Caller
-from commonplace.model.progress import Advance
+from commonplace.model import Advance, Caller
 from commonplace.ports import Captions, Closable, Soundtracks, Transcriber
 from commonplace.settings import Settings
 from commonplace.store import Store, load_beside, make_store

@@ -14,8 +14,7 @@ from commonplace.app import open_app
 from commonplace.core.items.drafts import Draft
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import NotFound, StorageFailed
-from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, now
-from commonplace.model.progress import no_advance
+from commonplace.model import ItemFilter, JobState, Role, Scope, new_id, no_advance, now
 from tests.interfaces.house import House, call_tool, open_house
 from tests.interfaces.test_ingest import ARTICLE
 from tests.interfaces.test_uploads import finish, send

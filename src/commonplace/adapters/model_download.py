@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from anyio import to_thread
 
 from commonplace.errors import DownloadFailed
-from commonplace.model.progress import Advance, no_advance
+from commonplace.model import Advance, no_advance
 from commonplace.settings import Settings
 
 RETRY_SECONDS = 600.0

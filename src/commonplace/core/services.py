@@ -44,7 +44,7 @@ from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model.jobs import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
+from commonplace.model import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
 from commonplace.ports import (
     Blobs,
     Captions,

@@ -1,22 +1,16 @@
-"""Items, their contents and sections, and the jobs for them."""
+"""Items, their contents and sections, and searches for them."""
 
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from commonplace.model.ids import Json, digest, normalize, now
+from commonplace.model.jobs import Job
 from commonplace.model.source_content import Mark
 
 BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
-
-
-class JobState(StrEnum):
-    QUEUED = "queued"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 class EntityType(StrEnum):
@@ -198,22 +192,6 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    id: str
-    library_id: str
-    item_id: str
-    kind: str
-    state: JobState = JobState.QUEUED
-    attempts: int = 0
-    error: str | None = None
-    progress: float = 0.0
-    payload: Json = field(default_factory=dict)
-    created_at: datetime = field(default_factory=now)
-    updated_at: datetime = field(default_factory=now)
-    run_after: datetime = field(default_factory=now)
-
-
-@dataclass(frozen=True, slots=True)
 class Upload:
     """A file that a caller has announced."""
 
@@ -364,3 +342,67 @@ class FullItem:
     sections: tuple[Section, ...]
     folders: tuple[Folder, ...]  # in the reader's scope; not counted
     transcription: Job | None = None  # while it is not done
+
+
+class Mode(StrEnum):
+    SEMANTIC = "semantic"
+    KEYWORD = "keyword"
+    HYBRID = "hybrid"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A keyword query: phrases of one or more words, any of which may match."""
+
+    phrases: tuple[tuple[str, ...], ...]
+
+
+class Scored(NamedTuple):
+    section_id: int
+    score: float
+
+
+class Passage(NamedTuple):
+    """A section with fields of its item. A tuple, because every search makes a dozen."""
+
+    section_id: int
+    item_id: str
+    public_id: str
+    entity_type: str
+    title: str
+    url: str | None
+    position: int
+    heading: str
+    text: str
+    word_count: int
+    key_points: tuple[str, ...]
+    locator: Json
+    status: str
+    visibility: str
+    category: str
+    tags: tuple[str, ...]
+    metadata: Json
+    created_at: datetime
+    origin: str = Origin.YOU
+    added_by: str | None = None  # the name of the token, for those who see the whole library
+
+    @property
+    def published_at(self) -> datetime | None:
+        return publication_date(self.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    rank: int
+    score: float
+    passage: Passage
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The result of a search. `degraded` says why it is incomplete."""
+
+    query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+    degraded: str | None = None

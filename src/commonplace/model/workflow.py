@@ -1,4 +1,4 @@
-"""The state machines of tasks and epics, as data."""
+"""Tasks and epics: their state machines as data, and the notes in their metadata."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -164,3 +164,42 @@ def enter_state(item: Item, to: str, about: Json | None = None) -> dict[str, Any
 
 def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+# -- notes, oldest first
+
+_SAID = ("at", "author", "text")
+
+
+def with_note(item: Item, author: str, text: str) -> Json:
+    """Return the item's metadata with one more note."""
+    kept = item.metadata.get("notes")
+    if kept is not None and notes(item) != kept:
+        raise Invalid("Its metadata keeps something else under `notes`; rename that first.")
+    return item.metadata | {
+        "notes": [*notes(item), {"at": now().isoformat(), "author": author, "text": text}]
+    }
+
+
+def notes(item: Item) -> list[Json]:
+    """Return the item's notes. Metadata is free: other values of that name are ignored."""
+    kept = item.metadata.get("notes")
+    return (
+        [
+            note
+            for note in kept
+            if isinstance(note, dict) and all(isinstance(note.get(name), str) for name in _SAID)
+        ]
+        if isinstance(kept, list)
+        else []
+    )
+
+
+def searchable(item: Item, text: str) -> str:
+    """Return the text that an item is found by: its own, and its notes."""
+    found = notes(item)
+    return (
+        "\n\n".join([text, "## Notes", *(f"{note['author']}: {note['text']}" for note in found)])
+        if found
+        else text
+    )

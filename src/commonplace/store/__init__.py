@@ -6,8 +6,7 @@ from tempfile import TemporaryDirectory
 
 from commonplace.database import Database, Table, Tx, reads, sqlite, writes
 from commonplace.errors import ConfigurationError, extra
-from commonplace.model import Json
-from commonplace.model.progress import Advance, no_advance
+from commonplace.model import Advance, Json, no_advance
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.checkpoint_writer import CheckpointWriter
 from commonplace.search_index.index import SectionIndex

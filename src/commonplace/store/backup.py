@@ -20,7 +20,7 @@ from typing import IO, Any
 from commonplace.database import Tx
 from commonplace.database.migrations import check_version
 from commonplace.errors import Conflict, Invalid
-from commonplace.model.progress import Advance
+from commonplace.model import Advance
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.items import delete_items

@@ -10,6 +10,8 @@ from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.jobs.retry import retry_or_fail
 from commonplace.errors import NotFound
 from commonplace.model import (
+    EMBED,
+    LINK,
     SUPERSEDED,
     WRONG,
     EntityType,
@@ -23,7 +25,6 @@ from commonplace.model import (
     Scope,
     now,
 )
-from commonplace.model.jobs import EMBED, LINK
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
 

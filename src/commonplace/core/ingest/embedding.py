@@ -18,8 +18,7 @@ from commonplace.core.jobs.retry import (
     retry_or_fail,
 )
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import Entry, Job, Section, now
-from commonplace.model.jobs import EMBED
+from commonplace.model import EMBED, Entry, Job, Section, now
 from commonplace.ports import Embedder, Vector, Vectors
 from commonplace.store import Store
 from commonplace.text.chunking import embedding_text

@@ -8,9 +8,19 @@ from typing import Any, TypeVar
 
 from commonplace.core.ingest.embedding import with_vectors, within_call
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import BY_MODEL, Item, Job, Json, Mark, Section, Transformed, new_id
-from commonplace.model.jobs import EMBED, TRANSFORM
-from commonplace.model.task_notes import searchable
+from commonplace.model import (
+    BY_MODEL,
+    EMBED,
+    TRANSFORM,
+    Item,
+    Job,
+    Json,
+    Mark,
+    Section,
+    Transformed,
+    new_id,
+)
+from commonplace.model.workflow import searchable
 from commonplace.ports import Embedder, Transformer
 from commonplace.text import chunking
 

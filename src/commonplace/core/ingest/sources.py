@@ -19,10 +19,11 @@ from commonplace.model import (
     Fetched,
     Json,
     Mark,
+    Progress,
     digest,
     new_shared_id,
+    no_progress,
 )
-from commonplace.model.progress import Progress, no_progress
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
 from commonplace.text import chunking

@@ -23,6 +23,7 @@ from commonplace.core.jobs.retry import (
 )
 from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, Unauthorized
 from commonplace.model import (
+    TRANSCRIBE,
     Annotation,
     Caller,
     Content,
@@ -37,7 +38,6 @@ from commonplace.model import (
     Utterance,
     now,
 )
-from commonplace.model.jobs import TRANSCRIBE
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
 from commonplace.settings import Settings
 from commonplace.store import Store

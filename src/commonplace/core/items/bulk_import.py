@@ -11,6 +11,8 @@ from commonplace.core.items.drafts import Record
 from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
 from commonplace.errors import NotFound
 from commonplace.model import (
+    EMBED,
+    TRANSFORM,
     Annotation,
     Caller,
     Content,
@@ -21,8 +23,7 @@ from commonplace.model import (
     digest,
     new_id,
 )
-from commonplace.model.jobs import EMBED, TRANSFORM
-from commonplace.model.task_notes import searchable
+from commonplace.model.workflow import searchable
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
 from commonplace.text import chunking

@@ -17,8 +17,7 @@ from commonplace.core.people.authorization import (
     verb,
 )
 from commonplace.errors import NotFound
-from commonplace.model import Caller, ItemRef, Job, JobState, Scope, new_id, now
-from commonplace.model.jobs import REMOVE
+from commonplace.model import REMOVE, Caller, ItemRef, Job, JobState, Scope, new_id, now
 from commonplace.store import Store
 
 GRACE = timedelta(seconds=15)

@@ -15,6 +15,8 @@ from commonplace.core.items.item_changes import derive_changes
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Access, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
+    INGEST,
+    TRANSCRIBE,
     Caller,
     Content,
     EntityType,
@@ -24,14 +26,14 @@ from commonplace.model import (
     ItemRef,
     Job,
     Order,
+    Progress,
     Relation,
     Scope,
     Section,
     Upload,
     digest,
+    no_progress,
 )
-from commonplace.model.jobs import INGEST, TRANSCRIBE
-from commonplace.model.progress import Progress, no_progress
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict

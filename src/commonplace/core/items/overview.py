@@ -7,8 +7,7 @@ from datetime import timedelta
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Access, verb
 from commonplace.core.search.search import incomplete
-from commonplace.model import Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
-from commonplace.model.jobs import EMBED
+from commonplace.model import EMBED, Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
 from commonplace.store import Store

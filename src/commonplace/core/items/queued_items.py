@@ -7,8 +7,18 @@ from commonplace.core.ingest.sources import Source, private_key, title_of
 from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
 from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import WRITE, Access, verb
-from commonplace.model import Caller, Content, Item, ItemRef, Job, Scope, Upload, digest, new_id
-from commonplace.model.jobs import INGEST
+from commonplace.model import (
+    INGEST,
+    Caller,
+    Content,
+    Item,
+    ItemRef,
+    Job,
+    Scope,
+    Upload,
+    digest,
+    new_id,
+)
 from commonplace.ports import Wake
 from commonplace.store import Store
 from commonplace.text.urls import canonical

@@ -13,8 +13,7 @@ from typing import Protocol
 from commonplace.core.jobs.retry import LEASE_SECONDS, retry_or_fail
 from commonplace.errors import CommonplaceError
 from commonplace.malloc_trim import release_memory
-from commonplace.model import Job, now
-from commonplace.model.jobs import EMBED, INGEST, TRANSFORM
+from commonplace.model import EMBED, INGEST, TRANSFORM, Job, now
 from commonplace.ports import Wake
 from commonplace.store import Store
 

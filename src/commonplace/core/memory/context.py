@@ -12,6 +12,7 @@ from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.search import Search
 from commonplace.core.search.superseded import newest_first
 from commonplace.model import (
+    CONTEXT_SECTIONS as SECTIONS,
     STALE,
     SUPERSEDED,
     WRONG,
@@ -25,7 +26,6 @@ from commonplace.model import (
     Passage,
     Relation,
 )
-from commonplace.model.memory import CONTEXT_SECTIONS as SECTIONS
 from commonplace.model.workflow import ENDED, UNDERWAY
 from commonplace.store import Store
 

@@ -7,8 +7,17 @@ from commonplace.core.people.authorization import READ, Access, verb
 from commonplace.core.search.hybrid_score import blend
 from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
-from commonplace.model import WRONG, Caller, Hit, ItemFilter, Mode, Scope, Scored, SearchResult
-from commonplace.model.jobs import EMBED
+from commonplace.model import (
+    EMBED,
+    WRONG,
+    Caller,
+    Hit,
+    ItemFilter,
+    Mode,
+    Scope,
+    Scored,
+    SearchResult,
+)
 from commonplace.ports import Embedder, Matches, Question
 from commonplace.settings import Settings
 from commonplace.store import Store

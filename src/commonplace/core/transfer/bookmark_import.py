@@ -15,6 +15,7 @@ from commonplace.core.transfer.bookmark_formats import Saved
 from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.errors import SOURCE_ERRORS
 from commonplace.model import (
+    Advance,
     Caller,
     EntityType,
     Item,
@@ -22,7 +23,6 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.model.progress import Advance
 
 AT_ONCE = 4  # URLs fetched at a time
 NOTES = 100  # per transaction

@@ -12,8 +12,7 @@ from commonplace.core.items.drafts import Record
 from commonplace.core.search.search import Search
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
-from commonplace.model import Caller, Item, Mode, new_public_id
-from commonplace.model.progress import Advance
+from commonplace.model import Advance, Caller, Item, Mode, new_public_id
 from commonplace.ports import Embedder, Vector, Vectors
 
 AT_ONCE = 100

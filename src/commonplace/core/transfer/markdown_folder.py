@@ -19,6 +19,7 @@ from commonplace.core.items.library import Library
 from commonplace.core.items.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
+    Advance,
     Caller,
     EntityType,
     FullItem,
@@ -31,7 +32,6 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.model.progress import Advance
 from commonplace.model.workflow import MACHINES, STATUSES
 from commonplace.text import front_matter
 

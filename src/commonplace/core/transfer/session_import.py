@@ -15,8 +15,7 @@ from commonplace.core.transfer import agent_transcripts, git_history
 from commonplace.core.transfer.agent_transcripts import Session
 from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.errors import Invalid
-from commonplace.model import Caller, EntityType, Outcome, digest
-from commonplace.model.progress import Advance
+from commonplace.model import Advance, Caller, EntityType, Outcome, digest
 from commonplace.store import Store
 
 PART_CHARS = 40_000  # per entity; longer sessions are stored in parts

@@ -29,7 +29,6 @@ from commonplace.model import (
     Scope,
     Section,
 )
-from commonplace.model.task_notes import with_note
 from commonplace.model.workflow import (
     CLOSED,
     ENDED,
@@ -40,6 +39,7 @@ from commonplace.model.workflow import (
     Step,
     enter_state,
     with_article,
+    with_note,
 )
 from commonplace.ports import Wake
 from commonplace.store import Store

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from commonplace.interfaces.actions.fields import Input
 from commonplace.interfaces.actions.shapes import OK, Call, Shape
-from commonplace.model import Caller, Capability, Item, Json
-from commonplace.model.progress import Progress, no_progress
+from commonplace.model import Caller, Capability, Item, Json, Progress, no_progress
 
 if TYPE_CHECKING:  # they bring every adapter along, and `--help` should not wait for them
     from commonplace.core.people.authorization import Needs

@@ -28,6 +28,7 @@ from commonplace.core.entities.validation import (
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions.validation_messages import error_sentence
 from commonplace.model import (
+    INTENTS,
     Audience,
     DiskScope,
     EntityType,
@@ -37,7 +38,6 @@ from commonplace.model import (
     Mode,
     Role,
 )
-from commonplace.model.memory import INTENTS
 
 UPLOADS = "binary files (PDF, images, audio, video) are uploaded through REST /api/v1/uploads/*"
 _SURROGATE = re.compile("[\ud800-\udfff]")

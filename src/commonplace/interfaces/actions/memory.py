@@ -36,8 +36,16 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import DEGRADED, on_one_line
 from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, one, said
-from commonplace.model import Caller, Candidate, CandidateState, Capture, Json, Proposal, Quote
-from commonplace.model.memory import CONTEXT_SECTIONS
+from commonplace.model import (
+    CONTEXT_SECTIONS,
+    Caller,
+    Candidate,
+    CandidateState,
+    Capture,
+    Json,
+    Proposal,
+    Quote,
+)
 
 if TYPE_CHECKING:
     from commonplace.core.memory.memories import Memo

@@ -92,7 +92,7 @@ async def _examine(
     services: "Services", caller: Caller, facts: dict[str, Any], problems: list[str]
 ) -> None:
     from commonplace.core.search.search import incomplete
-    from commonplace.model.jobs import EMBED
+    from commonplace.model import EMBED
 
     engine = await services.store.describe()
     await services.store.check()

@@ -9,8 +9,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Session, read_text
 from commonplace.model import ItemFilter
-from commonplace.model.task_notes import notes
-from commonplace.model.workflow import Machine
+from commonplace.model.workflow import Machine, notes
 
 if TYPE_CHECKING:
     from commonplace.core.work.tasks import ChangeResult

@@ -28,8 +28,7 @@ from commonplace.core.services import Services
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.mcp.errors import explain_params, to_mcp_error, with_json_rpc_errors
 from commonplace.interfaces.mcp.tools import TOOLS, ToolAnswer
-from commonplace.model import Caller, Json
-from commonplace.model.progress import Progress
+from commonplace.model import Caller, Json, Progress
 
 ENDPOINTS = {
     name: names.split()

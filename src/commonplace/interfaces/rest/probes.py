@@ -8,8 +8,7 @@ from commonplace.core.services import Services
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.http.metrics import Meters
 from commonplace.interfaces.rest.routes import NamedRoute
-from commonplace.model import JobState
-from commonplace.model.jobs import EMBED
+from commonplace.model import EMBED, JobState
 
 WAITING = (
     "Semantic search is incomplete: items are waiting for their vectors. "
