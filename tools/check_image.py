@@ -168,7 +168,7 @@ class Client:
         return str(kept["user_item_id"])
 
     def finds(self, query: str, item: str) -> bool:
-        return any(hit["item_id"] == item for hit in self.post("search", query=query)["hits"])
+        return any(hit["item_id"] == item for hit in self.post("search", query=query)["results"])
 
 
 def run_services() -> None:

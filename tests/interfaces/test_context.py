@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.model import INTENTS
 from commonplace.core.memory.token_budget import tokens
+from commonplace.model import INTENTS
 from tests.interfaces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
@@ -24,13 +24,14 @@ async def add(house: House, title: str, content: str, kind: str = "episode", **m
 async def context(
     client: httpx.AsyncClient, goal: str, **wish: Any
 ) -> tuple[dict[str, list[str]], Any, str]:
+    """Ids by section and the text, as agents get them, and the whole pack, as REST has it."""
     answer = (await call_tool(client, "context", {"goal": goal} | wish, "/mcp/graph"))["result"]
-    pack = answer["structuredContent"]
-    return (
-        {part["section"]: [line["id"] for line in part["items"]] for part in pack["sections"]},
-        pack,
-        answer["content"][0]["text"],
-    )
+    shown = answer["structuredContent"]["sections"]
+    sections = {part["section"]: [line["id"] for line in part["items"]] for part in shown}
+    pack = (await client.post("/api/v1/memory/context", json={"goal": goal} | wish)).json()
+    text = answer["content"][0]["text"]
+    assert pack["markdown"] == text
+    return sections, pack, text
 
 
 @pytest.fixture

@@ -33,6 +33,7 @@ DISK = {
     "redacted",
     "tags",
     "sections",
+    "next_section",
     "related_disks",
     "created_at",
 }
@@ -62,7 +63,7 @@ async def ask(
     answer = (await call_tool(client, name, arguments, path))["result"]
     text = answer["content"][0]["text"]
     said = json.loads(text)
-    assert text == json.dumps(said, indent=2, ensure_ascii=False)
+    assert text == json.dumps(said, separators=(",", ":"), ensure_ascii=False)
     structured = answer["structuredContent"]
     assert (structured["results"] if isinstance(said, list) else structured) == said
     return said
@@ -355,9 +356,8 @@ async def test_tasks_and_the_like_are_no_disks(house: House) -> None:
         shown = await ask(owner, "get_disk", disk_id=disk)
         assert shown["related_disks"] == []
         found = (await owner.post("/api/v1/search", json={"query": "forgetting curve"})).json()
-        assert [result["disk_public_id"] for result in found["results"]] == [disk] and len(
-            found["hits"]
-        ) == 5
+        assert disk in {result["disk_public_id"] for result in found["results"]}
+        assert len(found["results"]) == 5
 
 
 async def test_batches_are_of_owned_disks(house: House) -> None:

@@ -43,7 +43,7 @@ async def test_sync_answers_with_what_can_be_found_in_every_way(owner: httpx.Asy
     for mode in ("semantic", "keyword", "hybrid"):
         hits = (
             await owner.post("/api/v1/search", json={"query": "validate signature", "mode": mode})
-        ).json()["hits"]
+        ).json()["results"]
         assert [hit["item_id"] for hit in hits] == [added["item_id"]]
     for spelling in ("id", "item_id", "public_id"):
         read = (await owner.get(f"/api/entities/{added[spelling]}")).json()
@@ -175,14 +175,14 @@ async def test_changing(owner: httpx.AsyncClient) -> None:
     )
     for mode in ("semantic", "keyword"):
         hits = (await owner.post("/api/v1/search", json={"query": "jitter", "mode": mode})).json()[
-            "hits"
+            "results"
         ]
-        assert [hit["text"] for hit in hits] == ["We retry five times with jitter."]
+        assert [hit["section_text"] for hit in hits] == ["We retry five times with jitter."]
     assert (await owner.post("/api/v1/search", json={"query": "three", "mode": "keyword"})).json()[
-        "hits"
+        "results"
     ] == []
     await owner.patch(path, json={"due_date": "2026-05-01"})
-    assert (await owner.patch(path, json={"due_date": ""})).json()["due_date"] is None
+    assert (await owner.patch(path, json={"due_date": None})).json()["due_date"] is None
     for bad, sentence in (
         ({"status": "done"}, "manage"),
         ({}, "at least one field"),
@@ -213,7 +213,7 @@ async def test_deleting(owner: httpx.AsyncClient, house: House) -> None:
     assert managed["error"]["data"] == {"error": "conflict", "revision": 2}
     assert (await owner.delete(f"/api/entities/{entity['id']}")).json() == {"ok": True}
     assert (await owner.get(f"/api/entities/{entity['id']}")).status_code == 404
-    assert (await owner.post("/api/v1/search", json={"query": "forgotten"})).json()["hits"] == []
+    assert (await owner.post("/api/v1/search", json={"query": "forgotten"})).json()["results"] == []
 
 
 async def test_documents_are_seen_here_and_changed_elsewhere(

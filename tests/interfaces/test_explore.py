@@ -1,13 +1,12 @@
 """Exploring and joining entities, over MCP and REST."""
 
-from typing import Any, get_args
+from typing import Any
 
 import httpx
 import pytest
 
-from commonplace.interfaces.actions.entities import AnyTypeName
-from commonplace.interfaces.actions.graph import KindName
-from commonplace.model import EntityType, Kind, Relation
+from commonplace.interfaces.actions.shapes import compact
+from commonplace.model import Relation
 from tests.interfaces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
@@ -60,12 +59,7 @@ async def refused(client: httpx.AsyncClient, **arguments: Any) -> tuple[int, str
 
 
 def names(answer: Any) -> list[str]:
-    return [found["name"] for found in answer["entities"]]
-
-
-def test_the_wire_knows_every_type_and_every_kind() -> None:
-    assert set(get_args(AnyTypeName)) == set(EntityType)
-    assert set(KindName.__args__) == set(Kind)  # type: ignore[attr-defined]
+    return [found["title"] for found in answer["entities"]]
 
 
 async def test_list_by_type_project_and_status_newest_first(
@@ -102,7 +96,7 @@ async def test_related_says_how_and_traverse_how_far(
     await join(house, (a, "REQUIRES", b), (c, "SUPPORTS", a), (b, "RELATED_TO", d))
     related = await explore(owner, mode="related", entity_id=a)
     assert {
-        found["name"]: (found["relationship"], found["direction"], found["distance"], found["via"])
+        found["title"]: (found["relationship"], found["direction"], found["distance"], found["via"])
         for found in related["entities"]
     } == {"b": ("REQUIRES", "outgoing", 1, a), "c": ("SUPPORTS", "incoming", 1, a)}
     assert {(r["from"], r["type"], r["to"]) for r in related["relations"]} == {
@@ -113,17 +107,13 @@ async def test_related_says_how_and_traverse_how_far(
         await explore(owner, mode="related", entity_id=a, relationship_types=["SUPPORTS"])
     ) == ["c"]
     far = await explore(owner, mode="traverse", entity_id=a, depth=2)
-    assert {found["name"]: found["distance"] for found in far["entities"]} == {
+    assert {found["title"]: found["distance"] for found in far["entities"]} == {
         "b": 1,
         "c": 1,
         "d": 2,
     }
-    assert (far["entity"]["id"], far["total"], far["truncated"], far["filters"]) == (
-        a,
-        3,
-        False,
-        {"entity_id": a, "depth": 2},
-    )
+    assert (far["entity"]["id"], far["total"], "truncated" in far) == (a, 3, False)
+    assert far["mode"] == "traverse"
 
 
 async def test_dependencies_come_in_the_order_to_do_them_and_cycles_are_named(
@@ -141,7 +131,7 @@ async def test_dependencies_come_in_the_order_to_do_them_and_cycles_are_named(
     order = names(answer)
     assert order[0] == "d" and order[-1] == "a" and set(order) == set("abcd")
     assert (
-        {found["name"]: found["distance"] for found in answer["entities"]},
+        {found["title"]: found["distance"] for found in answer["entities"]},
         answer["cycles"],
     ) == ({"a": 0, "b": 1, "c": 1, "d": 2}, [])
     ids = [(await house.app.library.read(house.owner, name)).item.id for name in (d, a)]
@@ -203,7 +193,7 @@ async def test_no_hop_leads_out_of_scope(house: House, owner: httpx.AsyncClient)
         for mode in ("related", "traverse", "dependencies"):
             answer = await explore(client, mode=mode, entity_id=a, depth=3)
             assert (
-                set(names(answer)) <= {"a"} and answer["total"] <= 1 and answer["relations"] == []
+                set(names(answer)) <= {"a"} and answer["total"] <= 1 and not answer.get("relations")
             )
             assert b not in str(answer) and c not in str(answer)
         assert set(names(await explore(client))) == {"a", "c"}
@@ -276,9 +266,9 @@ async def test_rest_explores_as_mcp_does(house: House, owner: httpx.AsyncClient)
         {"mode": "related", "entity_id": a},
         {"mode": "traverse", "entity_id": b, "depth": 3, "relationship_types": ["REQUIRES"]},
     ):
-        assert (await owner.get("/api/explore", params=arguments)).json() == await explore(
-            owner, **arguments
-        )
+        by_rest = (await owner.get("/api/explore", params=arguments)).json()
+        by_mcp = await explore(owner, **arguments)
+        assert {name: compact(by_rest[name]) for name in by_mcp} == by_mcp
     assert (await owner.get("/api/explore", params={"mode": "related"})).status_code == 422
 
 

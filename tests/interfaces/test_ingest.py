@@ -57,8 +57,10 @@ async def add(client: httpx.AsyncClient, url: str, **more: Any) -> httpx.Respons
 
 
 async def search(client: httpx.AsyncClient, query: str, mode: str = "hybrid") -> list[str]:
-    hits = (await client.post("/api/v1/search", json={"query": query, "mode": mode})).json()["hits"]
-    return [hit["title"] for hit in hits]
+    hits = (await client.post("/api/v1/search", json={"query": query, "mode": mode})).json()[
+        "results"
+    ]
+    return [hit["disk_title"] for hit in hits]
 
 
 async def test_a_page_is_ready_found_described_and_says_where_it_came_from(
@@ -84,12 +86,13 @@ async def test_a_page_is_ready_found_described_and_says_where_it_came_from(
 async def test_sections_point_to_where_they_were(house: House, web: WebServer) -> None:
     async with house.client("owner") as owner:
         added = (await add(owner, f"{web.url}/talk.vtt")).json()
-        sections = (await owner.get(f"/api/v1/items/{added['user_item_id']}")).json()["sections"]
-    assert len(sections) > 3
-    for section in sections:
+        item = (await owner.get(f"/api/v1/items/{added['user_item_id']}")).json()
+    assert len(item["sections"]) > 3
+    for section in item["sections"]:
+        text = item["text"][section["start"] : section["end"]]
         minute = (
-            int(section["text"].removeprefix("Minute ").partition(".")[0])
-            if section["text"].startswith("Minute")
+            int(text.removeprefix("Minute ").partition(".")[0])
+            if text.startswith("Minute")
             else None
         )
         assert section["locator"]["seconds"] >= 0

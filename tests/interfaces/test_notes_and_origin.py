@@ -141,8 +141,8 @@ async def found(client: httpx.AsyncClient, query: str = "quartz river owls") -> 
     ]["results"]
     by_rest = (await client.post("/api/v1/search", json={"query": query, "limit": 20})).json()
     said = [
-        {hit["title"]: (hit["origin"], hit.get("added_by")) for hit in hits}
-        for hits in (by_mcp, by_rest["hits"])
+        {hit[title]: (hit["origin"], hit.get("added_by")) for hit in hits}
+        for title, hits in (("title", by_mcp), ("disk_title", by_rest["results"]))
     ]
     said.append(
         {
@@ -247,17 +247,16 @@ async def test_metadata_does_not_speak_for_the_item(house: House) -> None:
         explored = (await call_tool(scoped, "explore", {"mode": "list", "types": ["procedure"]}))[
             "result"
         ]["structuredContent"]
-        node, item = (
-            explored["entities"][0]["metadata"],
-            (await scoped.get(f"/api/v1/items/{added['id']}")).json(),
-        )
+        node = explored["entities"][0]
+        item = (await scoped.get(f"/api/v1/items/{added['id']}")).json()
         kept = (await scoped.get(f"/api/entities/{added['id']}")).json()["metadata"]
     assert (
         fetched["origin"] == found["origin"] == item["origin"] == "agent" and "origin" not in node
     )
     for shown in (fetched, found, node):
-        assert not {"added_by", "status", "category"} & shown.keys() and shown["reviewed"] == "yes"
-    assert "priority" not in fetched and "priority" not in node
+        assert not {"added_by", "status", "category"} & shown.keys()
+    assert "reviewed" not in found and "reviewed" not in node, "only what was asked for in full"
+    assert fetched["reviewed"] == "yes" and "priority" not in fetched and "priority" not in node
     assert item["truncated"] is False
     assert kept == forged, "what was sent is still there, as what was sent"
 

@@ -280,11 +280,11 @@ async def test_the_description_is_complete_and_stands_alone(house: House) -> Non
     async with house.client() as client:
         schema = (await client.get("/openapi.json")).json()
         page = await client.get("/docs")
+    assert schema["security"] == [{"token": []}]
     for path, operations in schema["paths"].items():
         for operation in operations.values():
             assert operation["summary"]
             if path.startswith("/api/"):
-                assert operation["security"] == [{"token": []}]
                 assert operation["responses"]["401"]["content"]["application/json"]["schema"][
                     "$ref"
                 ].endswith("/Problem")

@@ -46,7 +46,7 @@ async def test_what_was_kept_out_of_the_kb_enters_it_when_it_is_added_again(
     ]
     hits = (
         await owner.post("/api/v1/search", json={"query": "zebra river", "mode": "keyword"})
-    ).json()["hits"]
+    ).json()["results"]
     assert {hit["item_id"] for hit in hits} == {kept["user_item_id"]}
     assert (await keep(owner, text=LONG_TEXT, in_kb=False))["job_id"] is None
     assert (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()["in_kb"] is True
@@ -106,7 +106,7 @@ async def test_what_leaves_the_kb_is_not_found_until_it_is_back(owner: httpx.Asy
     path = f"/api/v1/items/{(await keep(owner))['user_item_id']}"
 
     async def hits() -> int:
-        return len((await owner.post("/api/v1/search", json={"query": "fox"})).json()["hits"])
+        return len((await owner.post("/api/v1/search", json={"query": "fox"})).json()["results"])
 
     assert await hits() == 1
     await owner.patch(path, json={"in_kb": False})
@@ -119,7 +119,7 @@ async def test_what_leaves_the_kb_is_not_found_until_it_is_back(owner: httpx.Asy
 
 
 @pytest.mark.parametrize("mode", ["semantic", "keyword", "hybrid"])
-async def test_search_answers_hits_and_as_disks(owner: httpx.AsyncClient, mode: str) -> None:
+async def test_search_answers_with_one_list(owner: httpx.AsyncClient, mode: str) -> None:
     kept = await keep(owner)
     await keep(
         owner, "Bread", "Flour, water, salt and a warm place are all that a loaf of bread needs."
@@ -129,26 +129,24 @@ async def test_search_answers_hits_and_as_disks(owner: httpx.AsyncClient, mode: 
             "/api/v1/search", json={"query": "ERR_QUIC_7731 fox", "mode": mode, "limit": 1}
         )
     ).json()
-    [hit], [result] = answer["hits"], answer["results"]
-    assert (result["disk_title"], result["section_index"], result["redacted"]) == (
-        "Fox",
-        hit["section_index"] + 1,
-        False,
-    )
-    assert (result["section_text"], result["similarity"]) == (hit["text"], hit["score"])
-    assert hit == {
-        "rank": 1,
-        "score": hit["score"],
-        "title": "Fox",
+    [result] = answer["results"]
+    assert result == {
+        "disk_public_id": result["disk_public_id"],
+        "disk_title": "Fox",
+        "section_index": 1,
+        "similarity": result["score"],
+        "key_points": result["key_points"],
+        "redacted": False,
+        "section_text": TEXT,
         "item_id": kept["user_item_id"],
-        "section_index": 0,
-        "text": TEXT,
+        "score": result["score"],
         "url": None,
-        "created_at": hit["created_at"],
+        "created_at": result["created_at"],
+        "published_at": None,
         "origin": "agent",
         "added_by": "owner",
     }
-    assert 0 < hit["score"] <= 1
+    assert 0 < result["score"] <= 1
     assert (answer["query"], answer["mode"], answer["degraded"]) == (
         "ERR_QUIC_7731 fox",
         mode,
@@ -215,7 +213,7 @@ async def test_a_long_text_is_keyword_live_and_its_job_can_be_followed(
     job = (await owner.get(f"/api/v1/jobs/{kept['job_id']}")).json()
     assert (job["state"], job["item_id"], job["kind"]) == ("queued", kept["user_item_id"], "embed")
     found = (await owner.post("/api/v1/search", json={"query": "zebra", "mode": "hybrid"})).json()
-    assert found["hits"]
+    assert found["results"]
     assert found["degraded"] is not None
     assert await house.app.worker.run_once() == 1
     assert (await owner.get(f"/api/v1/jobs/{kept['job_id']}")).json()["state"] == "done"

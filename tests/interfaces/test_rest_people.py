@@ -142,10 +142,10 @@ async def test_activity_tells_what_a_token_did_and_was_refused(
     made = await make_token(owner)
     async with house.client(token=made["token"]) as client:
         await client.get("/api/v1/items")
-        await client.post("/api/v1/folders", json={"name": "No"})
+        await client.delete("/api/v1/folders/no")
     events = (await owner.get(f"/api/v1/tokens/{made['id']}/activity")).json()["events"]
     assert [(event["action"], event["target"], event["ok"]) for event in events] == [
-        ("create_folder", "No", False),
+        ("delete_folder", "no", False),
         ("list", None, True),
     ]
     [entry] = [

@@ -131,7 +131,9 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
             "In winter it flies to the delta."
         )
         assert after["summary"] and after["sections"][0]["locator"] == {"seconds": 0.0}
-        hits = (await owner.post("/api/v1/search", json={"query": "pelican lagoon"})).json()["hits"]
+        hits = (await owner.post("/api/v1/search", json={"query": "pelican lagoon"})).json()[
+            "results"
+        ]
         assert [hit["item_id"] for hit in hits] == [added["user_item_id"]]
         assert (await owner.get(f"/api/v1/jobs/{added['job_id']}")).json()["state"] == "done"
 
@@ -446,8 +448,8 @@ async def test_what_is_changed_while_it_is_written_down_stays_changed(
         assert {name: item[name] for name in wish} == wish and item[
             "transcription_status"
         ] == "done"
-        hits = (await owner.post("/api/v1/search", json={"query": "pelican"})).json()["hits"]
-        assert [hit["title"] for hit in hits] == ["Birds of the lagoon"] * in_kb
+        hits = (await owner.post("/api/v1/search", json={"query": "pelican"})).json()["results"]
+        assert [hit["disk_title"] for hit in hits] == ["Birds of the lagoon"] * in_kb
 
 
 async def test_out_of_the_kb_it_is_written_down_but_not_found(
@@ -463,7 +465,9 @@ async def test_out_of_the_kb_it_is_written_down_but_not_found(
         await work_off(house)
         item = await item_of(owner, added)
         assert "pelican" in item["text"] and item["sections"] == []
-        assert (await owner.post("/api/v1/search", json={"query": "pelican"})).json()["hits"] == []
+        assert (await owner.post("/api/v1/search", json={"query": "pelican"})).json()[
+            "results"
+        ] == []
 
 
 # -- minutes

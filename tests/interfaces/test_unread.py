@@ -93,7 +93,7 @@ async def items(owner: httpx.AsyncClient) -> list[Any]:
 
 
 async def found(owner: httpx.AsyncClient, query: str) -> list[str]:
-    hits = (await owner.post("/api/v1/search", json={"query": query})).json()["hits"]
+    hits = (await owner.post("/api/v1/search", json={"query": query})).json()["results"]
     return [hit["item_id"] for hit in hits]
 
 

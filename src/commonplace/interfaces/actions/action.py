@@ -28,6 +28,7 @@ class Tool:
     text: Callable[[Json, Any], str]  # of the structured answer and the core's value
     input: type[Input] | None = None  # where REST has another one
     shape: Shape | None = None  # of structured answers, where REST has another one
+    shown: str = ""  # fields of the answer that its schema names, if not all
     missing: Json | None = None  # the answer where the core finds nothing, instead of an error
     defaults: Mapping[str, Any] = field(default_factory=dict)  # that differ from REST's
     destructive: bool = False

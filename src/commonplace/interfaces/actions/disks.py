@@ -27,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import ORIGIN, Search, as_json
 from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, said
-from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, Json, Mode, OpenDisk
+from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -49,7 +49,7 @@ class ListDisks(Input):
             "all: owned and saved; owned; saved: others', still published; private, published: "
             "owned ones that are"
         ),
-    ] = "all"  # type: ignore[assignment]
+    ] = DiskScope.ALL
     category: Annotated[str | None, chars(0, 200, "Exact category name")] = None
     tag: Annotated[str | None, chars(0, 200, "Exact tag name")] = None
     limit: Annotated[int, number(1, 100, "How many disks"), WHOLE] = 20

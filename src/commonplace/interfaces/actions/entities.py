@@ -448,10 +448,11 @@ def _about_fetched(fetched: Fetched, call: Call) -> Json:
     own = public_metadata(shown.pop("metadata"), {*shown, "added_by", "transcription_status"})
     for stated in ("id", "title", "name", "url"):
         del shown[stated]
+    status = fetched.part.item.transcription_status
     return {
         **own,
         **{name: value for name, value in shown.items() if value},
-        "transcription_status": fetched.part.item.transcription_status,
+        **({"transcription_status": status} if status else {}),
         "sections": [SECTION(section, call) for section in fetched.part.sections],
         "next_section": fetched.part.next_section,
     }

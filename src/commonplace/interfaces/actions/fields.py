@@ -1,7 +1,7 @@
 """Fields of inputs, each declared once: type, limits, help, and its name at the command line."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import EnumType
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -65,11 +65,12 @@ def parse(
     as_text: bool = False,
     prefix: str = "",
     name: Callable[[str], str] = "`{}`".format,
+    hidden: Collection[str] = (),
 ) -> Parsed:
     """Return the values as an input, or raise Invalid with a sentence for each mistake.
 
     `as_text`: values come from a query or the command line, where "2" is a number. `name`: returns
-    the name of a field as the interface writes it.
+    the name of a field as the interface writes it. `hidden`: fields that are not told as known.
     """
     for alias in shape.aliases.keys() & values.keys():
         if shape.aliases[alias] not in values:
@@ -77,12 +78,12 @@ def parse(
     try:
         return shape.model_validate(values, strict=False if as_text else None)
     except ValidationError as error:
-        known = f"the fields are: {', '.join(shape.model_fields)}"
+        known = [field for field in shape.model_fields if field not in hidden]
         sentences = dict.fromkeys(  # entries of a list share theirs
             error_sentence(
                 detail,
                 name(str(detail["loc"][0])) if detail["loc"] else "",
-                known if shape.model_fields else "there are none",
+                f"the fields are: {', '.join(known)}" if known else "there are none",
             )
             for detail in error.errors(include_url=False, include_input=False)[:10]
         )
@@ -189,7 +190,7 @@ def _empty_if_null(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """One of some texts, as a validator; members of an enumeration come as such."""
+    """One of some texts, as a validator; members of an enumeration come as such. It comes first."""
 
     values: Iterable[str]
 
@@ -303,7 +304,7 @@ ExpectedRevision = Annotated[
 # -- choices
 
 EntityTypeName = Annotated[
-    str, BeforeValidator(_refuse_document), OneOf(KNOWLEDGE_TYPES), Cli("--type")
+    str, OneOf(KNOWLEDGE_TYPES), BeforeValidator(_refuse_document), Cli("--type")
 ]
 AnyTypeNames = Annotated[
     list[Annotated[str, OneOf(EntityType)]],

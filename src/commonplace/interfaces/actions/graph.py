@@ -27,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import SUMMARY_CHARS, list_line, shorten
 from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, moment, one, said
-from commonplace.model import Caller, Item, Json, Neighbour, Neighbourhood, Relation
+from commonplace.model import Caller, Item, Json, Kind, Neighbour, Neighbourhood, Relation
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -104,7 +104,7 @@ class Link(OneEntity):
             "DEPENDS_ON joins tasks and epics, BELONGS_TO leads to a project, PART_OF to an epic; "
             "the others join anything"
         ),
-    ] = "RELATED_TO"  # type: ignore[assignment]
+    ] = Kind.RELATED_TO
 
     @property
     def kind(self) -> str:

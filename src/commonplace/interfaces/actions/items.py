@@ -41,7 +41,7 @@ from commonplace.interfaces.actions.shapes import (
     many,
     said,
 )
-from commonplace.model import Caller, ItemFilter, Json
+from commonplace.model import Caller, ItemFilter, Json, Mode
 
 if TYPE_CHECKING:
     from commonplace.core.items.drafts import Draft
@@ -64,8 +64,8 @@ def _check_kind(kind: object) -> object:
 class Ingest(Input):
     kind: Annotated[
         str,
-        BeforeValidator(_check_kind),
         OneOf(("url", "text")),
+        BeforeValidator(_check_kind),
         about("`url` to fetch a URL, `text` to add a text that you send"),
     ]
     url: Annotated[
@@ -111,7 +111,7 @@ class Search(Input):
     limit: Annotated[int, number(1, 20, "How many passages to return"), WHOLE] = 8
     mode: Annotated[
         ModeName, about("keyword: exact names, error codes; semantic: paraphrases; hybrid: both")
-    ] = "hybrid"
+    ] = Mode.HYBRID
 
 
 class ReadItem(Input):
@@ -243,12 +243,14 @@ LISTED_ITEM = Shape(
 )
 FOLDER_REF = Shape("FolderRef", model.Folder, "id name")
 PART = "commonplace.core.items.item_parts.ItemPart"
+SECTION_PART = "commonplace.core.items.item_parts.SectionPart"
 SECTION = Shape(
     "ItemSection",
-    "commonplace.core.items.item_parts.SectionPart",
+    SECTION_PART,
     "index heading start end",
     locator=Field(Json, lambda section, call: section.locator or None, "Page or seconds", True),
 )
+FULL_SECTION = Shape("FullItemSection", SECTION_PART, "word_count key_points", base=SECTION)
 ERROR = Field(
     str | None,
     lambda part, call: part.transcription.error if part.transcription else None,
@@ -265,7 +267,7 @@ FULL_ITEM = Shape(
     "text next_section",
     base=ITEM,
     at="item",
-    sections=many(SECTION, "sections", "Those of `text`, with offsets"),
+    sections=many(FULL_SECTION, "sections", "Those of `text`, with offsets"),
     folders=many(FOLDER_REF, "folders"),
     transcription_progress=PROGRESS,
     transcription_error=ERROR,

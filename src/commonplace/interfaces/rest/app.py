@@ -138,4 +138,4 @@ def _allowed_methods(request: Request) -> list[str]:
         route for route in at_path if route.path == request.scope["path"]
     ]  # `/disks/batch` is no disk's id
     at_path = named or at_path
-    return sorted({method for route in at_path for method in route.methods or ()})
+    return sorted({method for route in at_path for method in route.methods or ()} - {"HEAD"})

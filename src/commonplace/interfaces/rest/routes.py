@@ -20,7 +20,7 @@ from commonplace.errors import (
     UnsupportedMediaType,
 )
 from commonplace.interfaces.actions.action import Action, Answer
-from commonplace.interfaces.actions.fields import Input, check_text, parse
+from commonplace.interfaces.actions.fields import Input, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.actions.shapes import Listing
 from commonplace.interfaces.http.gate import Json
@@ -54,7 +54,8 @@ async def respond(action: Action, request: Request) -> Response:
     services: Services = request.app.state.services
     caller: Caller = request.state.caller
     if action.needs is not None:
-        services.access.require(caller, action.needs)  # before the body
+        target = next(iter(request.path_params.values()), None)
+        services.access.require(caller, action.needs, target)  # before the body
     args = parse(action.input, **await _values(action, request))
     expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
     if expected is not None:
@@ -91,7 +92,7 @@ def _response(action: Action, request: Request, answer: Answer, args: Input) -> 
 
 async def _values(action: Action, request: Request) -> dict[str, Any]:
     """Return the values of path, query and body, as `parse` takes them."""
-    path = {name: check_text(value) for name, value in request.path_params.items()}
+    path = request.path_params
     if action.method not in _IN_BODY:
         return {"values": _query(action, request) | path, "as_text": True}
     values = await _body(request)
