@@ -107,7 +107,7 @@ def checked(new: NewEntity) -> NewEntity:
         else "medium"
         if kind in WORK
         else None,
-        due_date=due_date(new.due_date) if new.due_date is not None else None,
+        due_date=due_date(new.due_date),
         languages=listed("languages", new.languages),
         tags=listed("tags", new.tags),
         assignees=listed("assignees", new.assignees),
@@ -153,18 +153,22 @@ def content(value: str) -> str:
     return value
 
 
-def priority(value: str) -> str:
+def priority(value: str | None) -> str:
+    if value is None:
+        return ""
     if value not in PRIORITIES:
         raise Invalid(f"Unknown priority {value[:50]!r}; it is one of: {', '.join(PRIORITIES)}")
     return value
 
 
-def category(value: str) -> str:
+def category(value: str | None) -> str:
     return word("category", value) if value else ""
 
 
-def due_date(value: str) -> str:
+def due_date(value: str | None) -> str | None:
     """Normalize an ISO date or datetime."""
+    if value is None:
+        return None
     try:
         day = date.fromisoformat(value.strip())
     except ValueError:
@@ -277,11 +281,11 @@ def since(value: str, at: datetime | None = None) -> datetime:
         ) from None
 
 
-# of fields that can be changed
+# of fields that can be changed; None clears
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "title": title,
     "priority": priority,
-    "due_date": lambda value: None if value is None else due_date(value),
+    "due_date": due_date,
     "category": category,
     **{name: partial(listed, name) for name in ("tags", "languages", "technologies", "assignees")},
 }
@@ -290,7 +294,6 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
 def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
     checks = CHECKS | {
         "content": content,
-        "due_date": lambda value: due_date(value) if value else None,
         "metadata": partial(_joined, item.metadata),
     }
     if unknown := changes.keys() - checks.keys():

@@ -22,6 +22,8 @@ def require_revision(item: Item, expected: int | None) -> None:
 def derive_changes(item: Item, changes: Changes) -> Changes:
     if "archived" in changes:
         changes = changes | _archive_changes(item, changes["archived"])
+    if "category" in changes:
+        changes = changes | {"category": changes["category"] or ""}
     return changes | _given(replace(item, metadata=changes.get("metadata", item.metadata)), changes)
 
 
