@@ -136,6 +136,7 @@ async def test_plans_explain_themselves(owner: httpx.AsyncClient) -> None:
         0
     ]["id"] == next_one["data"]["suggestions"][0]["id"]
     assert (await manage(owner, "detect_cycles", project))["data"] == {
+        "cycles": [],
         "has_cycles": False,
     }
     circle = await manage(owner, "update_task", first, {"depends_on": [second]})

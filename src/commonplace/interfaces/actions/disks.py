@@ -25,7 +25,8 @@ from commonplace.interfaces.actions.fields import (
     chars,
     number,
 )
-from commonplace.interfaces.actions.items import ORIGIN, Search, as_json
+from commonplace.interfaces.actions.items import ORIGIN, as_json
+from commonplace.interfaces.actions.search import Search
 from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, said
 from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
 
@@ -338,8 +339,9 @@ ACTIONS = (
         SECTION_HITS,
         tool=Tool(
             "Search the user's own disks by meaning. Use section_text ?? snippet: redacted hits "
-            "carry snippet instead.",
+            "have only a snippet.",
             _hits_text,
+            shown="results",
         ),
         run=lambda services, caller, args: services.disks.search(caller, args.query, args.limit),
     ),
@@ -369,10 +371,10 @@ ACTIONS = (
         DISK,
         "GET /api/v1/disks/{disk_id}",
         tool=Tool(
-            "Read one disk by UUID or public_id. Published and saved disks are redacted: no "
-            "source text. Check `redacted`. Long disks: set max_chars, and continue with "
-            "from_section=next_section.",
+            "Read one disk by UUID or public_id. Published and saved disks are `redacted`: no "
+            "source text. Long disks: set max_chars, and continue with from_section=next_section.",
             as_json,
+            shown="public_id title redacted sections next_section text",
             missing=NOT_FOUND,
         ),
         description="Your private disks include their text. Published disks and those of others "

@@ -12,7 +12,6 @@ from commonplace.core.people.client_setup import address as server_address
 from commonplace.interfaces.actions.action import Action, Done, Tool
 from commonplace.interfaces.actions.fields import (
     NUMBER,
-    WHOLE,
     AnyTypeNames,
     Assignees,
     Category,
@@ -23,22 +22,18 @@ from commonplace.interfaces.actions.fields import (
     EntityTitle,
     EntityTypeName,
     ExpectedRevision,
-    FromSection,
     Input,
     ItemId,
     Languages,
     LongText,
-    MaxChars,
     Metadata,
     Priority,
     Project,
     ProjectOfNew,
-    Query,
     Reason,
     Reference,
     RelatedTo,
     Since,
-    Statuses,
     Tags,
     Technologies,
     Word,
@@ -50,12 +45,8 @@ from commonplace.interfaces.actions.fields import (
     patch_of,
 )
 from commonplace.interfaces.actions.items import (
-    FETCH_CHARS,
-    SECTION,
     Paged,
-    as_json,
     on_one_line,
-    shorten,
 )
 from commonplace.interfaces.actions.shapes import (
     Call,
@@ -63,15 +54,12 @@ from commonplace.interfaces.actions.shapes import (
     Listing,
     Shape,
     many,
-    plain,
     said,
 )
-from commonplace.model import Caller, Hit, Item, ItemFilter, Json
+from commonplace.model import Caller, Item, ItemFilter, Json
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
-    from commonplace.core.entities.search import EntityQuery
-    from commonplace.core.items.item_parts import ItemPart
     from commonplace.core.services import Services
 
 _INTERNAL = ("front_matter", "tags_derived")
@@ -159,47 +147,6 @@ class AddBody(AddInEpic):
     sync: Annotated[
         bool, about("Wait until it is linked and found by meaning, too"), Cli(hidden=True)
     ] = False
-
-
-class SearchEntities(Input):
-    query: Query
-    types: AnyTypeNames | None = None
-    language: Annotated[Word | None, about("Programming language")] = None
-    category: Annotated[Word | None, about("Exact category")] = None
-    status: Statuses | None = None
-    project: Project | None = None
-    assignee: Annotated[Word | None, about("Name of the assignee")] = None
-    since: Since | None = None
-    limit: Annotated[int, number(1, 50, "How many entities to return"), WHOLE] = 10
-    include_content: Annotated[bool, about("Return the best passage"), Cli(hidden=True)] = True
-    content_max_chars: Annotated[
-        int, number(1, 20_000, "Maximum length of the passage"), WHOLE, Cli(hidden=True)
-    ] = 500
-
-    @property
-    def filters(self) -> Json:
-        named = ("types", "language", "category", "status", "project", "assignee", "since")
-        return {name: value for name in named if (value := getattr(self, name)) is not None}
-
-    @property
-    def question(self) -> "EntityQuery":
-        from commonplace.core.entities.search import EntityQuery
-
-        where = ItemFilter(
-            entity_types=tuple(self.types or ()),
-            language=self.language,
-            category=self.category,
-            statuses=() if self.status is None else (self.status,),
-            assignee=self.assignee,
-            since=parse_since(self.since) if self.since is not None else None,
-        )
-        return EntityQuery(self.query, self.project, where)
-
-
-class Fetch(Input):
-    id: Annotated[ItemId, about("Id of an entity or item, as other tools return it")]
-    from_section: FromSection = 0
-    max_chars: MaxChars | None = None
 
 
 class OneEntity(Input):
@@ -382,107 +329,7 @@ CHANGED_ENTITY = Shape(
 )
 
 
-def _about_hit(hit: Hit, call: Call) -> Json:
-    passage = hit.passage
-    stated = {
-        "status": passage.status,
-        "tags": list(passage.tags),
-        "published_at": plain(passage.published_at),
-        "added_by": passage.added_by,
-    }
-    return {
-        **{name: value for name, value in stated.items() if value},
-        "section_index": passage.position,
-        "origin": passage.origin,
-    }
-
-
-def _content(hit: Hit, call: Call) -> str | None:
-    args = call.args
-    return shorten(hit.passage.text, args.content_max_chars) if args.include_content else None
-
-
-RESULT = Shape(
-    "EntityResult",
-    Hit,
-    id=Field(str, lambda hit, call: f"{hit.passage.entity_type}_{hit.passage.public_id}"),
-    type="passage.entity_type",
-    title="passage.title",
-    content=Field(str | None, _content),
-    score=Field(float, lambda hit, call: round(hit.score, 4)),
-    url=Field(
-        str,
-        lambda hit, call: item_url(hit.passage.url, hit.passage.public_id, call.settings),
-    ),
-    created_at="passage.created_at",
-    metadata=Field(Json, _about_hit),
-)
-RESULTS = Shape(  # of the hits, and why they may be incomplete
-    "EntityResults",
-    None,
-    results=Field(
-        [RESULT], lambda found, call: [RESULT(hit, call) for hit in found[0][: call.args.limit]]
-    ),
-    total=Field(int, lambda found, call: len(found[0])),
-    query=Field(str, lambda found, call: call.args.query),
-    filters=Field(Json, lambda found, call: call.args.filters),
-    has_more=Field(bool, lambda found, call: len(found[0]) > call.args.limit),
-    degraded=Field(
-        str | None,
-        lambda found, call: found[1],
-        "Why the result is incomplete; null if it is complete",
-    ),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """An entity with its relations, and the part of its text that was asked for."""
-
-    entity: Any
-    part: "ItemPart"
-
-
-def _about_fetched(fetched: Fetched, call: Call) -> Json:
-    shown = ENTITY(fetched.entity, call)
-    own = public_metadata(shown.pop("metadata"), {*shown, "added_by", "transcription_status"})
-    for stated in ("id", "title", "name", "url"):
-        del shown[stated]
-    status = fetched.part.item.transcription_status
-    return {
-        **own,
-        **{name: value for name, value in shown.items() if value},
-        **({"transcription_status": status} if status else {}),
-        "sections": [SECTION(section, call) for section in fetched.part.sections],
-        "next_section": fetched.part.next_section,
-    }
-
-
-FETCHED = Shape(
-    "FetchedEntity",
-    None,
-    id=said(str, "part.item.entity_id"),
-    title=said(str, "part.item.title"),
-    text=said(str, "part.text"),
-    url=Field(
-        str,
-        lambda found, call: item_url(found.part.item.url, found.part.item.public_id, call.settings),
-    ),
-    metadata=Field(Json, _about_fetched),
-)
-
-
 # -- texts of answers
-
-
-def results_text(found: Json, value: Any) -> str:
-    lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
-    for rank, result in enumerate(found["results"], 1):
-        title = on_one_line(result["title"])
-        lines.append(f"{rank}. [{result['id']}] {title} ({result['type']}, {result['score']:.2f})")
-        if result["content"]:
-            lines.append("   " + result["content"].replace("\n", "\n   "))
-    return "\n".join(lines if found["results"] else [*lines, "Nothing found."])
 
 
 def added_text(added: Json, value: Any) -> str:
@@ -495,14 +342,6 @@ def added_text(added: Json, value: Any) -> str:
 
 
 # -- what is done
-
-
-async def _fetch(services: "Services", caller: Caller, args: Fetch) -> Fetched:
-    from commonplace.core.items.item_parts import part_of
-
-    entity = await services.entities.get(caller, args.id)
-    full = await services.library.reread(caller, entity.item)
-    return Fetched(entity, part_of(full, args.from_section, args.max_chars))
 
 
 async def changed(services: "Services", caller: Caller, done: Any) -> Changed:
@@ -552,10 +391,10 @@ ACTIONS = (
         "entities.add",
         ADDED_ENTITY,
         tool=Tool(
-            "Add work or knowledge to the graph: a task, epic or project, or an entity such as "
-            "episode (the default). Tasks and epics need a project. Similar entities are linked "
-            "automatically. `conflicts` lists similar or contradicting entities; nothing is "
-            "merged. For decisions, procedures and lessons, use remember.",
+            "Add work or entities to the graph: tasks, epics, projects, or knowledge such as "
+            'episodes. Tasks and epics need a project (explore types=["project"] lists them). '
+            "Similar entities are linked; `conflicts` lists similar or contradicting ones. "
+            "For durable memory, use remember.",
             added_text,
             idempotent=False,
         ),
@@ -579,36 +418,6 @@ ACTIONS = (
             "technologies": ["redis", "asyncio"],
             "content": "The pool size must be at least the number of concurrent requests.",
         },
-    ),
-    Action(
-        "search",
-        "Search entities and documents",
-        SearchEntities,
-        "search.search",
-        RESULTS,
-        "POST /api/search",
-        cli="search",
-        tool=Tool(
-            "The default search: entities and documents by meaning and words, one result each "
-            "with its best passage, with filters. Search before answering from memory. Read one "
-            "in full with fetch.",
-            results_text,
-        ),
-        run=lambda services, caller, args: services.entity_search.search(caller, args.question),
-    ),
-    Action(
-        "fetch",
-        "Fetch an entity or document",
-        Fetch,
-        "entities.get",
-        FETCHED,
-        tool=Tool(
-            "Read one search result in full by id. Long texts come in parts: continue with "
-            "from_section=metadata.next_section.",
-            as_json,
-            defaults={"max_chars": FETCH_CHARS},
-        ),
-        run=_fetch,
     ),
     Action(
         "list_entities",

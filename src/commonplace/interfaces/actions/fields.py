@@ -269,7 +269,7 @@ Languages = Annotated[Words, about("Programming languages"), Cli("--language")]
 Technologies = Annotated[Words, about("Technologies involved"), Cli("--technology")]
 Assignees = Annotated[Words, about("Names of the assignees"), Cli("--assignee")]
 Metadata = Annotated[Json, about("Additional structured data"), Cli(hidden=True)]
-Statuses = Annotated[str, chars(0, 200, "Status, or several: `todo,doing`")]
+Statuses = Annotated[str, chars(0, 200, "One or several: `todo,doing`")]
 
 # -- what a call is about
 
@@ -289,15 +289,12 @@ ProjectOfNew = Annotated[
 ]
 RelatedTo = Annotated[
     References,
-    about(
-        "Ids of entities to link to; supersedes:<id>, contradicts:<id>, requires:<id> and "
-        "supports:<id> say how"
-    ),
+    about("Ids to link to; supersedes:<id>, contradicts:, requires: and supports: say how"),
 ]
 DependsOn = Annotated[References, about("Ids of tasks that must be done first")]
 ExpectedRevision = Annotated[
     Annotated[int, number(1, 2**31 - 1), WHOLE] | None,
-    about("Change it only if it is still at this revision; otherwise `conflict`"),
+    about("Change it only if it is still at this revision"),
     Cli(hidden=True),
 ]
 
@@ -308,7 +305,7 @@ EntityTypeName = Annotated[
 ]
 AnyTypeNames = Annotated[
     list[Annotated[str, OneOf(EntityType)]],
-    Field(max_length=20, description="Only these types; document: saved pages, texts and files"),
+    Field(max_length=20, description="Entity types; document: saved pages, texts and files"),
     Cli("--type"),
 ]
 Priority = Annotated[str, OneOf(PRIORITIES)]
@@ -323,10 +320,8 @@ InKb = Annotated[bool, about("Whether it is searchable"), Cli("--kb/--no-kb")]
 
 # -- dates and amounts
 
-DueDate = Annotated[str, chars(0, 40, "ISO date, such as 2026-03-31"), Cli("--due")]
-Since = Annotated[
-    str, chars(0, 40, "Only newer ones: ISO date or time, or an age such as 12h, 7d, 2w")
-]
+DueDate = Annotated[str, chars(0, 40, "ISO date: YYYY-MM-DD"), Cli("--due")]
+Since = Annotated[str, chars(0, 40, "Only newer ones: ISO date or time, or an age: 12h, 7d, 2w")]
 Hours = Annotated[float, Field(gt=0, le=100_000), NUMBER]
 Page = Annotated[int, number(1, 1_000_000, "Page number"), WHOLE]
 PerPage = Annotated[int, number(1, 100, "Entries per page"), WHOLE, Cli("--limit")]

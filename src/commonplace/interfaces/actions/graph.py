@@ -42,15 +42,15 @@ class Explore(Input):
     mode: Annotated[
         ExploreModeName,
         about(
-            "list: by type, project and status; related: direct links of entity_id; traverse: up "
-            "to `depth` hops; dependencies: what a task waits for, in order"
+            "related: direct links of entity_id; traverse: up to `depth` hops; dependencies: what "
+            "a task waits for, in order"
         ),
     ] = "list"
     types: AnyTypeNames | None = None
     entity_id: Annotated[ItemId | None, about("Start; required except for mode=list")] = None
     relationship_types: Annotated[
         list[KindName] | None,
-        about("related, traverse: follow only these", max_length=20),
+        about("related, traverse: follow only these, such as DEPENDS_ON", max_length=20),
         Cli("--relation"),
     ] = None
     depth: Annotated[int, number(1, 3, "traverse: number of hops"), WHOLE] = 1
@@ -195,43 +195,47 @@ def _relations(walk: Walk, call: Call) -> list[Json]:
     ]
 
 
-WALK = Shape(
-    "Exploration",
+def _cycles(walk: Walk, call: Call) -> list[list[str]] | None:
+    if call.args.mode != "dependencies":
+        return None
+    return [[item.entity_id for item in cycle] for cycle in walk.cycles]
+
+
+HAS_MORE = Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total)
+WALK_TOOL = Shape(  # what agents need of it
+    "ExplorationByTool",
     Walk,
     mode=Field(str, lambda walk, call: call.args.mode),
     entity=one(NODE, "start", "The start"),
     entities=many(NODE, "nodes"),
     relations=Field([RELATION], _relations, "Between the entities of this answer"),
     total=said(int, "total", "Number of entities, as far as the traversal went"),
-    limit=Field(int, lambda walk, call: call.args.limit),
-    offset=Field(int, lambda walk, call: call.args.offset),
-    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
-    truncated=said(bool, "truncated", "Some entities have more relations than were followed"),
+    has_more=HAS_MORE,
+    truncated=Field(
+        bool,
+        lambda walk, call: walk.truncated or None,
+        "Some entities have more relations than were followed",
+        True,
+    ),
     cycles=Field(
         list[list[str]],
-        lambda walk, call: [[item.entity_id for item in cycle] for cycle in walk.cycles],
-        "Entities that wait for each other; each cycle ends where it begins",
+        _cycles,
+        "dependencies: entities that wait for each other; each cycle ends where it begins",
+        True,
     ),
+)
+WALK = Shape(
+    "Exploration",
+    Walk,
+    "truncated",
+    base=WALK_TOOL,
+    limit=Field(int, lambda walk, call: call.args.limit),
+    offset=Field(int, lambda walk, call: call.args.offset),
     filters=Field(
         Json,
         lambda walk, call: call.args.model_dump(
             exclude_defaults=True, exclude={"mode", "limit", "offset"}
         ),
-    ),
-)
-FOUND = Shape(  # what agents need of it
-    "ExplorationByTool",
-    Walk,
-    mode=Field(str, lambda walk, call: call.args.mode),
-    entity=one(NODE, "start"),
-    entities=many(NODE, "nodes"),
-    relations=Field([RELATION], _relations),
-    total="total",
-    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
-    truncated=Field(bool, lambda walk, call: walk.truncated or None, optional=True),
-    cycles=Field(
-        list[list[str]],
-        lambda walk, call: [[item.entity_id for item in cycle] for cycle in walk.cycles],
     ),
 )
 RELATIONS = Shape(
@@ -241,7 +245,7 @@ RELATIONS = Shape(
     relations=Field([RELATION], _relations),
     entities=many(NODE, "nodes"),
     total=said(int, "total", "Entities that it is linked to"),
-    has_more=Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total),
+    has_more=HAS_MORE,
 )
 
 
@@ -249,7 +253,7 @@ def _walk_text(found: Json, walk: Walk) -> str:
     lines = [_node_line(node) for node in found["entities"]]
     if found["has_more"]:
         lines.append(f"{found['total']} in all; continue with offset.")
-    lines += [f"Cycle: {' -> '.join(cycle)}" for cycle in found["cycles"]]
+    lines += [f"Cycle: {' -> '.join(cycle)}" for cycle in found.get("cycles", ())]
     return "\n".join(lines) or "Nothing here."
 
 
@@ -325,11 +329,10 @@ ACTIONS = (
         "GET /api/explore",
         cli="related",
         tool=Tool(
-            "Browse by structure, without a query. list: entities by type, project and status, "
-            'newest first (types=["project"] finds projects). related, traverse: what entity_id '
-            "is linked to. dependencies: what a task waits for, in order, with cycles.",
+            "Browse entities without a query: by type, project and status, newest first, or from "
+            "one entity on.",
             _walk_text,
-            shape=FOUND,
+            shape=WALK_TOOL,
         ),
         description="Repeat `types` and `relationship_types` to pass several values.",
         run=explore,

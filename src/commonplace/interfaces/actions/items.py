@@ -14,16 +14,13 @@ from commonplace.interfaces.actions.fields import (
     Cli,
     ExpectedRevision,
     FromSection,
-    Id,
     InKb,
     Input,
     ItemId,
     MaxChars,
-    ModeName,
     OneOf,
     Page,
     PerPage,
-    Query,
     Reference,
     Title,
     WebAddress,
@@ -41,7 +38,7 @@ from commonplace.interfaces.actions.shapes import (
     many,
     said,
 )
-from commonplace.model import Caller, ItemFilter, Json, Mode
+from commonplace.model import Caller, ItemFilter, Json
 
 if TYPE_CHECKING:
     from commonplace.core.items.drafts import Draft
@@ -104,14 +101,6 @@ class Ingest(Input):
             in_kb=self.in_kb,
             auto_transform=self.auto_transform,
         )
-
-
-class Search(Input):
-    query: Query
-    limit: Annotated[int, number(1, 20, "How many passages to return"), WHOLE] = 8
-    mode: Annotated[
-        ModeName, about("keyword: exact names, error codes; semantic: paraphrases; hybrid: both")
-    ] = Mode.HYBRID
 
 
 class ReadItem(Input):
@@ -182,16 +171,6 @@ ChangeItem = patch_of(
     item_id=(ItemId, ...),
     expected_revision=(ExpectedRevision, None),
 )
-
-
-class OneVersion(OneItem):
-    revision: Annotated[
-        int, number(1, 2**31 - 1, "As the list of versions tells it"), WHOLE, Cli(argument=True)
-    ]
-
-
-class OneJob(Input):
-    job_id: Id
 
 
 # -- answers
@@ -299,61 +278,7 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     published_at="item.published_at",
     created_at="item.created_at",
 )
-HIT = Shape(
-    "SearchHit",
-    model.Hit,
-    rank="rank",
-    score=Field(float, lambda hit, call: round(hit.score, 4)),
-    title="passage.title",
-    item_id="passage.item_id",
-    section_index="passage.position",
-    text="passage.text",
-    url="passage.url",
-    created_at="passage.created_at",
-    published_at="passage.published_at",
-    origin=said(str, "passage.origin", ORIGIN),
-    added_by=Field(
-        str,
-        lambda hit, call: hit.passage.added_by,
-        "Name of the token that added it, for tokens of the whole library",
-        optional=True,
-    ),
-)
 DEGRADED = said(str | None, "degraded", "Why the result is incomplete; null if it is complete")
-HITS = Shape(
-    "SearchHits",
-    model.SearchResult,
-    "query mode",
-    hits=many(HIT, "hits"),
-    degraded=DEGRADED,
-)
-VERSION = Shape("ItemVersion", model.Version, "revision title word_count replaced_at")
-FULL_VERSION = Shape("FullItemVersion", model.Version, "text", base=VERSION)
-DIFF_LINE = Shape(
-    "DiffLine",
-    None,
-    sign=said(Annotated[str, OneOf(("-", "+", " ", "…"))], "sign"),
-    text=Field(str, lambda line, call: "".join(part for part, _ in line.parts)),
-)
-DIFFERENCE = Shape(
-    "VersionDifference",
-    None,
-    revision=said(int, "version.revision"),
-    followed_by=Field(
-        int | None,
-        lambda diff, call: diff.followed_by.revision if diff.followed_by else None,
-        "Revision that it is compared with; null: the present text",
-    ),
-    lines=Field(
-        [DIFF_LINE],
-        lambda diff, call: (
-            None if diff.lines is None else [DIFF_LINE(line, call) for line in diff.lines]
-        ),
-        "null: the texts are too long to be compared",
-        null=True,
-    ),
-)
-JOB = Shape("Job", model.Job, "id item_id kind state progress attempts error created_at updated_at")
 
 
 def shorten(text: str, longest: int) -> str:
@@ -376,18 +301,6 @@ def list_line(entry: Json) -> str:
 
 def as_json(answer: Json, value: Any) -> str:
     return orjson.dumps(answer).decode()
-
-
-def _hits_text(found: Json, value: Any) -> str:
-    lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
-    if not found["hits"]:
-        lines.append("Nothing found.")
-    for hit in found["hits"]:
-        lines.append(f"{hit['rank']}. ({hit['score']:.2f}) {on_one_line(hit['title'])}")
-        quoted = f'"...{hit["text"].strip()}..."'.split("\n")
-        lines += ["   " + line if line.strip() else line for line in quoted]
-        lines.append(f"   item_id: {hit['item_id']}")
-    return "\n".join(lines)
 
 
 def _item_text(item: Json, value: Any) -> str:
@@ -454,9 +367,9 @@ ACTIONS = (
         ADDED,
         "POST /api/v1/ingest",
         tool=Tool(
-            "Save a text or a URL (web page, YouTube, podcast, feed, audio) to the user's library. "
-            "status=ready: searchable now; status=transcribing: poll get_item. Saving the same "
-            "source again returns the existing item. Files: REST /api/v1/uploads.",
+            "Save a URL (web page, YouTube, podcast, feed, audio) or a text with a title to the "
+            "user's library. status=ready: searchable now; transcribing: its text follows. Saving "
+            "the same URL again returns the existing item. Files: REST /api/v1/uploads.",
             as_json,
             shape=ADDED_TOOL,
             open_world=True,
@@ -469,20 +382,6 @@ ACTIONS = (
             "title": "Standup notes",
             "text": "Decisions: ship the API docs. Folder rename deferred.",
         },
-    ),
-    Action(
-        "search_knowledge_base",
-        "Search passages",
-        Search,
-        "search.search",
-        HITS,
-        cli="search",
-        tool=Tool(
-            "Search everything the user saved (pages, files, transcripts, notes) and get the best "
-            "matching passages. Use it before answering from memory. Pass a hit's item_id to "
-            "get_item for the full text.",
-            _hits_text,
-        ),
     ),
     Action(
         "list_items",
@@ -499,7 +398,7 @@ ACTIONS = (
         RecentItems,
         "library.recent",
         Shape("RecentItems", None, items=many(LISTED_ITEM, "")),
-        tool=Tool("List the newest items in the user's library.", _recent_text),
+        tool=Tool("List the newest items of the user's library.", _recent_text),
     ),
     Action(
         "get_item",
@@ -510,10 +409,11 @@ ACTIONS = (
         "GET /api/v1/items/{item_id}",
         cli="get",
         tool=Tool(
-            "Read one item: its text, summary, key points, tags and folders. Long items come in "
-            "parts: continue with from_section=next_section. Also shows transcription progress.",
+            "Read one item: its text, summary, key points, tags, folders and transcription "
+            "status. Long items come in parts: continue with from_section=next_section.",
             _item_text,
             shape=FULL_ITEM_TOOL,
+            shown="id title url text sections next_section",
             defaults={"max_chars": FETCH_CHARS},
         ),
         run=_read,
@@ -554,49 +454,5 @@ ACTIONS = (
         ITEM,
         "POST /api/v1/items/{item_id}/retry",
         cli="retry",
-    ),
-    Action(
-        "list_versions",
-        "List an item's earlier versions, newest first",
-        OneItem,
-        "versions.of",
-        Listing("versions", VERSION),
-        "GET /api/v1/items/{item_id}/versions",
-        cli="history",
-    ),
-    Action(
-        "get_version",
-        "Read an earlier version",
-        OneVersion,
-        "versions.get",
-        FULL_VERSION,
-        "GET /api/v1/items/{item_id}/versions/{revision}",
-        cli="history",
-    ),
-    Action(
-        "compare_version",
-        "Compare an earlier version with the next one",
-        OneVersion,
-        "versions.compare",
-        DIFFERENCE,
-        "GET /api/v1/items/{item_id}/versions/{revision}/diff",
-        cli="history",
-        description="Returns a line diff against the next version, or against the current text.",
-    ),
-    Action(
-        "get_job",
-        "Read the status of a job",
-        OneJob,
-        "library.job",
-        JOB,
-        "GET /api/v1/jobs/{job_id}",
-    ),
-    Action(
-        "retry_job",
-        "Retry a failed job",
-        OneJob,
-        "library.retry_job",
-        JOB,
-        "POST /api/v1/jobs/{job_id}/retry",
     ),
 )

@@ -71,7 +71,7 @@ class Remember(KnowledgeFields):
     ] = {}
     idempotency_key: Annotated[
         Annotated[str, chars(1, LONGEST_KEY)] | None,
-        about("The same key again returns the first result and stores nothing"),
+        about("Same key: same answer, stored once"),
         Cli("--key"),
     ] = None
 
@@ -332,11 +332,12 @@ ACTIONS = (
         "POST /api/v1/memory/remember",
         cli="remember",
         tool=Tool(
-            "Keep a decision, procedure, fact or lesson for future sessions. The text is stored "
-            "verbatim, and search and context find it. Put supersedes:<id> into related_to when "
-            "it replaces something. `conflicts` lists similar or contradicting entities.",
+            "Keep durable memory for future sessions: a decision, procedure, fact or lesson. The "
+            "text is stored verbatim; search and context find it. `conflicts` lists similar or "
+            "contradicting entities.",
             added_text,
             shape=REMEMBERED_TOOL,
+            shown="id message conflicts",
             idempotent=False,
         ),
         status=201,
@@ -353,9 +354,10 @@ ACTIONS = (
         cli="reflect",
         tool=Tool(
             "Extract candidate memories (decisions, procedures, claims, tasks ...) from notes or "
-            "a transcript, with source sentences and known duplicates or contradictions. Stores "
+            "a transcript, with their sentences and known duplicates or contradictions. Stores "
             "nothing unless persist=true; uncertain ones then wait for review.",
             _reflection_text,
+            shown="candidates total kept queued",
             writes=True,
         ),
     ),
@@ -369,9 +371,11 @@ ACTIONS = (
         cli="context",
         tool=Tool(
             "Call first when you start work: active tasks, decisions, constraints, procedures, "
-            "gotchas and recent memory for a goal, within a token budget, each with its id.",
+            "gotchas and recent memory for a goal, each with its id. project: id, title or "
+            "repository URL.",
             _pack_text,
             shape=PACK_TOOL,
+            shown="goal sections",
         ),
         run=_pack,
     ),

@@ -8,13 +8,16 @@ from commonplace.interfaces.actions import (
     items,
     memory,
     people,
+    search,
     tasks,
     uploads,
+    versions,
 )
 from commonplace.interfaces.actions.action import Action
 
 ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
-    "items": ("Items: add, search, read, change, delete", items.ACTIONS),
+    "items": ("Items: add, search, read, change, delete", (*items.ACTIONS, *versions.ACTIONS)),
+    "search": ("Searching passages and entities", search.ACTIONS),
     "uploads": ("Uploads of files, in three steps", uploads.ACTIONS),
     "folders": ("Folders, filing and feeds", folders.ACTIONS),
     "disks": ("Disks: search, read, publish, save", disks.ACTIONS),
