@@ -161,10 +161,10 @@ class ListEntities(Paged):
     entity_type: AnyTypeNames = []
     project: Project | None = None
     status: Annotated[Words, about("Only with this status; may be given several times")] = []
-    language: Word | None = None
-    category: Word | None = None
-    assignee: Word | None = None
-    tag: Word | None = None
+    language: Annotated[Word | None, about("Programming language")] = None
+    category: Annotated[Word | None, about("Exact category")] = None
+    assignee: Annotated[Word | None, about("Name of the assignee")] = None
+    tag: Annotated[Word | None, about("Exact tag")] = None
     since: Since | None = None
     q: Annotated[str | None, chars(0, 500, "Words in the title, tags or address")] = None
 

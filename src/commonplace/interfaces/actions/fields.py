@@ -259,7 +259,7 @@ EntityContent = Annotated[
         "The whole text, up to 50,000 characters",
         json_schema_extra={"maxLength": LONGEST_CONTENT},
     ),
-    Cli(stdin=True),
+    Cli(argument=True, stdin=True),
 ]
 Category = Annotated[
     str, Field(max_length=LONGEST_WORD, description="Domain category, such as debugging")

@@ -62,7 +62,6 @@ ALL_STATES = "all"
 class Remember(KnowledgeFields):
     model_config = ConfigDict(json_schema_extra=required("title", "content"))
 
-    content: Annotated[EntityContent, Cli(argument=True, stdin=True)] = ""
     kind: EntityTypeName = "episode"
     project: ProjectOfNew | None = None
     related_to: RelatedTo = []
@@ -125,8 +124,8 @@ class OneCandidate(Input):
 
 class CandidateFields(Input):
     kind: EntityTypeName
-    title: Annotated[str, chars(1, LONGEST_TITLE), NOT_BLANK]
-    content: Annotated[LongText, Cli(stdin=True)]
+    title: Annotated[str, chars(1, LONGEST_TITLE, "New title"), NOT_BLANK]
+    content: Annotated[LongText, about("New text"), Cli(stdin=True)]
     project: Project
 
 
@@ -430,8 +429,8 @@ ACTIONS = (
         ACCEPTED,
         "POST /api/v1/memory/candidates/{candidate_id}/accept",
         cli="review accept",
-        description="Creates a memory, with the changes in the body. Accepting twice creates one "
-        "memory.",
+        description="Creates a memory, with the changes that are given. Accepting twice creates "
+        "one memory.",
     ),
     Action(
         "reject_candidate",

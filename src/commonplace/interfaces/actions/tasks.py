@@ -325,7 +325,6 @@ ACTIONS = (
         "planning.suggest",
         SUGGESTIONS,
         "GET /api/tasks/next",
-        cli="task list",
         manage=_suggested,
     ),
     *_work(TASK, NewTask, ListTasks, ChangeTask),
