@@ -1,18 +1,17 @@
 """Write docs/reference/ from the code. tests/docs checks that the pages are up to date."""
 
-import asyncio
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, get_type_hints
 
 import typer
 
-from commonplace.app import make_asgi, open_app
+from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.cli.main import app as command_line
-from commonplace.interfaces.mcp.server import ALL_TOOLS, TOOLSETS
+from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
+from commonplace.interfaces.mcp.tools import MANAGED, NAMED, TOOLS
 from commonplace.interfaces.rest.openapi import openapi
 from commonplace.settings import PREFIX, Settings
 
@@ -58,36 +57,42 @@ def tools_page() -> str:
         "ones. The transports are Streamable HTTP (2026-07-28 and 2025-11-25, stateless) and stdio "
         "(`commonplace mcp`). A token only sees the tools that it can call.",
     ]
-    groups = {f"`/mcp/{door}`": tools for door, tools in TOOLSETS.items()}
-    others = tuple(
-        tool for tool in ALL_TOOLS if not any(tool in tools for tools in TOOLSETS.values())
-    )
-    for endpoint, tools in {**groups, "Only at `/mcp` and `/api/mcp`": others}.items():
-        lines += ["", f"## {endpoint}"]
-        for tool in tools:
-            lines += [
-                "",
-                f"### `{tool.name}`",
-                "",
-                tool.listing.description or "",
-                "",
-                f"Capability: `{tool.needs}`",
-                "",
-                "| Field | Type | Required | Default | Meaning |",
-                "|---|---|---|---|---|",
-            ]
-            schema = tool.input_schema
-            for name, field in schema["properties"].items():
-                required = "yes" if name in schema.get("required", ()) else ""
-                default = f"`{field['default']}`" if field.get("default") is not None else ""
-                lines.append(
-                    f"| `{name}` | {_kind(field)} | {required} | {default} | {field.get('description', '')} |"
-                )
-            answer = tool.listing.output_schema or {}
-            lines += [
-                "",
-                "Returns: " + ", ".join(f"`{name}`" for name in answer.get("properties", {})),
-            ]
+    lines += ["", "| Endpoint | Tools |", "|---|---|"]
+    for endpoint, names in {"": ALL_TOOLS, **ENDPOINTS}.items():
+        shown = f"`/mcp/{endpoint}`" if endpoint else "`/mcp`, `/api/mcp`"
+        lines.append(f"| {shown} | {', '.join(f'`{name}`' for name in names)} |")
+    for name in ALL_TOOLS:
+        tool = TOOLS[name]
+        lines += [
+            "",
+            f"## `{name}`",
+            "",
+            tool.listing.description or "",
+            "",
+            f"Capability: `{'write' if tool.writes else 'read'}`",
+            "",
+            "| Field | Type | Required | Default | Meaning |",
+            "|---|---|---|---|---|",
+        ]
+        schema = tool.listing.input_schema
+        for field, kind in schema["properties"].items():
+            required = "yes" if field in schema.get("required", ()) else ""
+            default = f"`{kind['default']}`" if kind.get("default") is not None else ""
+            lines.append(
+                f"| `{field}` | {_kind(kind)} | {required} | {default} | {kind.get('description', '')} |"
+            )
+        answer = tool.listing.output_schema or {}
+        lines += ["", "Returns: " + ", ".join(f"`{each}`" for each in answer.get("properties", {}))]
+    lines += [
+        "",
+        "## Actions of `manage`",
+        "",
+        "| Action | Does | Fields of `data` |",
+        "|---|---|---|",
+    ]
+    for action in MANAGED.values():
+        fields_of = [f"`{name}`" for name in action.input.model_fields if name not in NAMED]
+        lines.append(f"| `{action.name}` | {action.title} | {', '.join(fields_of)} |")
     return "\n".join(lines)
 
 
@@ -104,26 +109,41 @@ def _kind(field: dict[str, Any]) -> str:
     return f"{field.get('type', 'object')}{bounds}"
 
 
-async def rest_page() -> str:
-    with TemporaryDirectory() as folder:
-        async with open_app(Settings(data_dir=Path(folder), embedder="static")) as app:
-            schema = openapi(make_asgi(app).api)
+def rest_page() -> str:
+    schema = openapi()
     lines = [
         "# REST",
         "",
         "A summary of `/openapi.json`; `/docs` on your server shows parameters and responses. Every "
         'error is `{"error": code, "message": text, ...}`.',
         "",
-        "| Route | Description |",
-        "|---|---|",
+        "| Route | Needs | Description |",
+        "|---|---|---|",
     ]
     for path, operations in schema["paths"].items():
         for method, operation in operations.items():
             names = [p["name"] for p in operation.get("parameters", ()) if p["in"] == "query"]
             query = f"?{'&'.join(names)}" if names else ""
             says = f"{operation['summary']}. {operation.get('description', '')}"
-            lines.append(f"| `{method.upper()} {path}{query}` | {' '.join(says.split())} |")
+            needs = _needs(operation["operationId"])
+            lines.append(
+                f"| `{method.upper()} {path}{query}` | {needs} | {' '.join(says.split())} |"
+            )
     return "\n".join(lines)
+
+
+def _needs(name: str) -> str:
+    """Say which capability and scope an action needs."""
+    action = ACTIONS.get(name)
+    if action is None or action.needs is None:
+        return ""
+    beyond = {
+        "none": "",
+        "full_scope": ", whole library",
+        "full_write": ", whole library",
+        "admin": ", owner or admin",
+    }
+    return f"{action.needs.capability}{beyond[action.needs.requirement]}"
 
 
 def commands_page() -> str:
@@ -160,11 +180,11 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
     )
 
 
-async def pages() -> dict[str, str]:
+def pages() -> dict[str, str]:
     made = {
         "settings.md": settings_page(),
         "mcp.md": tools_page(),
-        "rest.md": await rest_page(),
+        "rest.md": rest_page(),
         "cli.md": commands_page(),
     }
     return {name: f"{MADE}\n{page}\n" for name, page in made.items()}
@@ -172,6 +192,6 @@ async def pages() -> dict[str, str]:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, page in asyncio.run(pages()).items():
+    for name, page in pages().items():
         (FOLDER / name).write_text(page)
     sys.stdout.write(f"Wrote {FOLDER}\n")
