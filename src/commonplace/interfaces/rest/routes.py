@@ -20,7 +20,7 @@ from commonplace.errors import (
     UnsupportedMediaType,
 )
 from commonplace.interfaces.actions.action import Action, Answer
-from commonplace.interfaces.actions.fields import Input, parse
+from commonplace.interfaces.actions.fields import Input, Patch, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.actions.shapes import Listing
 from commonplace.interfaces.http.gate import Json
@@ -57,6 +57,8 @@ async def respond(action: Action, request: Request) -> Response:
         target = next(iter(request.path_params.values()), None)
         services.access.require(caller, action.needs, target)  # before the body
     args = parse(action.input, **await _values(action, request))
+    if action.method == "PATCH" and isinstance(args, Patch) and not args.changes:
+        raise Invalid("There is nothing to change. Name at least one field.")
     expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
     if expected is not None:
         if getattr(args, IF_REVISION) not in (None, expected):
