@@ -142,8 +142,12 @@ class Reflection:
 
     @verb(READ, "read_candidate", target="candidate_id")
     async def candidate(self, caller: Caller, candidate_id: str) -> ReviewedCandidate:
-        """Return a candidate with the existing items similar to it."""
         found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
+        return await self.compare(caller, found)
+
+    async def compare(self, caller: Caller, found: Candidate) -> ReviewedCandidate:
+        """Return a candidate with the existing items similar to it. The caller is authorized
+        already."""
         [alike] = await self._alike(
             caller, [found.proposal], but=[found.item_id] if found.item_id else []
         )

@@ -126,7 +126,7 @@ class CandidateFields(Input):
     kind: EntityTypeName
     title: Annotated[str, chars(1, LONGEST_TITLE, "New title"), NOT_BLANK]
     content: Annotated[LongText, about("New text"), Cli(stdin=True)]
-    project: Project
+    project: Project | None
 
 
 ChangeCandidate = patch_of(
@@ -418,8 +418,9 @@ ACTIONS = (
         "Edit a candidate",
         ChangeCandidate,
         "reflection.edit",
-        CANDIDATE,
+        FULL_CANDIDATE,
         "PATCH /api/v1/memory/candidates/{candidate_id}",
+        expand=lambda services, caller, found: services.reflection.compare(caller, found),
     ),
     Action(
         "accept_candidate",
