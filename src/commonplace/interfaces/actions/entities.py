@@ -89,7 +89,7 @@ class KnowledgeFields(Input):
 
     title: EntityTitle = ""
     content: EntityContent = ""
-    category: Category = ""
+    category: Category | None = ""
     languages: Languages = []
     tags: Tags = []
     technologies: Technologies = []

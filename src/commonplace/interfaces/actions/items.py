@@ -161,7 +161,9 @@ class RecentItems(Input):
 class ItemFields(Input):
     title: Title
     tags: Annotated[Words, about("Tags, in the place of those that are there"), Cli("--tag")]
-    category: Annotated[Word, about("A category of your own, or one that the transform chooses")]
+    category: Annotated[
+        Word | None, about("A category of your own, or one that the transform chooses")
+    ]
     in_kb: InKb
     archived: Annotated[bool, about("Whether it is archived")]
 
