@@ -49,7 +49,7 @@ def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
             "commonplace.interfaces.cli.main",
             ("numpy", "pydantic", "httpx", "commonplace.app", *RARE),
         ),
-        ("commonplace.app", ("fastapi", "mcp", "commonplace.interfaces", "httpx", *RARE)),
+        ("commonplace.app", ("starlette", "mcp", "commonplace.interfaces", "httpx", *RARE)),
         ("commonplace.interfaces.web.app", ("igraph",)),
     ],
 )

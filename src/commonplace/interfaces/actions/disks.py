@@ -121,7 +121,8 @@ def _at(name: str) -> Field:
 
 
 def _similarity(value: Any, call: Call) -> float:
-    return round(min(max(value.similarity, 0.0), 1.0), 4)
+    similarity: float = value.similarity
+    return round(min(max(similarity, 0.0), 1.0), 4)
 
 
 def _visibility(value: Any, call: Call) -> str:

@@ -55,6 +55,7 @@ from commonplace.interfaces.actions.shapes import (
     Shape,
     many,
     said,
+    within,
 )
 from commonplace.model import Caller, Item, ItemFilter, Json
 from commonplace.settings import Settings
@@ -261,13 +262,11 @@ ENTITY = Shape(
     "commonplace.core.entities.entities.Entity",
     id="item.entity_id",
     item_id="item.id",
-    **{
-        name: f"item.{name}"
-        for name in (
-            "public_id entity_type title category languages tags technologies assignees status "
-            "due_date summary revision origin created_at updated_at"
-        ).split()
-    },
+    **within(
+        "item",
+        "public_id entity_type title category languages tags technologies assignees status "
+        "due_date summary revision origin created_at updated_at",
+    ),
     name="item.title",
     priority=Field(str | None, lambda entity, call: entity.item.priority or None),
     project=_entity_id("project"),

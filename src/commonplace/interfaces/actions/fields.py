@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import EnumType
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -16,7 +16,6 @@ from pydantic import (
     create_model,
     field_validator,
 )
-from pydantic_core import core_schema
 
 from commonplace.core.entities.validation import (
     LONGEST_CONTENT,
@@ -115,7 +114,8 @@ def patch_of(name: str, base: type[Input], fields: str, **more: tuple[Any, Any])
     for field in fields.split():
         info = base.model_fields[field]
         shown[field] = (info.rebuild_annotation(), _left_out(info.description))
-    model = create_model(name, __base__=Patch, **shown, **more)
+    fields_of: Any = {**shown, **more}
+    model = create_model(name, __base__=Patch, **fields_of)
     model.kept = frozenset(more)
     model.aliases = {alias: to for alias, to in base.aliases.items() if to in shown}
     return model
@@ -195,10 +195,10 @@ class OneOf:
     values: Iterable[str]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        schema = core_schema.literal_schema([str(value) for value in self.values])
-        if not isinstance(self.values, EnumType):
-            return schema
-        return core_schema.no_info_after_validator_function(self.values, schema)
+        known: Any = Literal[tuple(str(value) for value in self.values)]
+        if isinstance(self.values, EnumType):
+            known = Annotated[known, AfterValidator(self.values)]
+        return handler(known)
 
 
 def chars(least: int, most: int, help: str = "", **more: Any) -> Any:

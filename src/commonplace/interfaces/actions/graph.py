@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import model_validator
@@ -26,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
     number,
 )
 from commonplace.interfaces.actions.items import SUMMARY_CHARS, list_line, shorten
-from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, moment, one, said
+from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, one, said
 from commonplace.model import Caller, Item, Json, Kind, Neighbour, Neighbourhood, Relation
 
 if TYPE_CHECKING:
@@ -163,18 +164,16 @@ NODE = Shape(
     direction=Field(str | None, _reached("direction"), "outgoing: the relation points to it"),
     via=Field(str | None, _reached("via"), "The previous entity on the path"),
 )
-RELATION = Shape(
-    "Relation",
-    None,
-    **{
-        "from": said(str, "start"),
-        "type": said(str, "relation.kind"),
-        "to": said(str, "end"),
-        "weight": Field(float, lambda link, call: round(link.relation.weight, 4)),
-        "explicit": said(bool, "relation.explicit", "Created by someone, not by similarity"),
-        "created_at": Field(str, lambda link, call: moment(link.relation.created_at)),
-    },
-)
+# `from` is a word of Python's own, so these fields are written as a dictionary.
+_RELATION: dict[str, Any] = {
+    "from": said(str, "start"),
+    "type": said(str, "relation.kind"),
+    "to": said(str, "end"),
+    "weight": Field(float, lambda link, call: round(link.relation.weight, 4)),
+    "explicit": said(bool, "relation.explicit", "Created by someone, not by similarity"),
+    "created_at": said(datetime, "relation.created_at"),
+}
+RELATION = Shape("Relation", None, **_RELATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from commonplace.interfaces.actions.shapes import (
     Shape,
     many,
     said,
+    within,
 )
 from commonplace.model import Caller, ItemFilter, Json
 
@@ -268,11 +269,11 @@ FULL_ITEM = Shape(
 FULL_ITEM_TOOL = Shape(  # what agents need of it
     "ItemByTool",
     PART,
-    **{name: f"item.{name}" for name in "id content_id title kind url".split()},
+    **within("item", "id content_id title kind url"),
     text="text",
     sections=many(SECTION, "sections"),
     next_section="next_section",
-    **{name: f"item.{name}" for name in "summary key_points tags in_kb".split()},
+    **within("item", "summary key_points tags in_kb"),
     folders=many(FOLDER_REF, "folders"),
     status=Field(str | None, lambda part, call: _unread(part.item)),
     transcription_status="item.transcription_status",

@@ -92,7 +92,7 @@ class Shape:
         """
         self.name, self._of, self._base = name, of, base
         self._part = _reader(at)
-        self._fields: dict[str, Field | str] = {n: n for n in names.split()} | special
+        self._fields: dict[str, Field | str] = {**{n: n for n in names.split()}, **special}
         self._getters = [
             (key, _getter(field), isinstance(field, Field) and field.optional)
             for key, field in self._fields.items()
@@ -147,6 +147,11 @@ class Shape:
         else:
             schema = type_schema(kind)
         return schema | ({"description": field.help} if field.help else {})
+
+
+def within(path: str, names: str) -> dict[str, Any]:
+    """Attributes of an attribute, under their own names."""
+    return {name: f"{path}.{name}" for name in names.split()}
 
 
 def many(shape: Shape, path: str | int, help: str = "") -> Field:
@@ -220,7 +225,7 @@ class Listing(Shape):
 
     def __init__(self, key: str, shape: Shape, *, paged: bool = False, name: str = "") -> None:
         pages = {"page": int, "per_page": int, "has_more": bool, "next": str | None}
-        more = {name: said(kind, name) for name, kind in pages.items()} if paged else {}
+        more: dict[str, Any] = {name: said(kind, name) for name, kind in pages.items()}
         more = {key: Field([shape], key), "total": said(int, "total")} | more
         super().__init__(name or f"{shape.name}List", None, **more)
         self._key, self._shape, self.paged = key, shape, paged

@@ -315,7 +315,11 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
     )
 
 
-_STEP_INPUTS = {"block_task": Block, "submit_review": Review, "complete_task": Complete}
+_STEP_INPUTS: dict[str, type[Input]] = {
+    "block_task": Block,
+    "submit_review": Review,
+    "complete_task": Complete,
+}
 
 ACTIONS = (
     Action(
