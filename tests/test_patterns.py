@@ -22,7 +22,7 @@ from commonplace.adapters.summarize import extractive
 from commonplace.core.disks import redaction
 from commonplace.core.items import versions
 from commonplace.core.memory import token_budget
-from commonplace.core.transfer import agent_transcripts, git_history
+from commonplace.core.transfer import session_sources
 from commonplace.interfaces.web import markdown_html as web_text
 from commonplace.interfaces.web.pages import review
 from commonplace.model import folder_key
@@ -258,8 +258,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "task type": lambda text: keyword_tags.task_type(text, text),
     "versions": lambda text: versions.difference(text, f"{text} x"),
     "packing": token_budget.tokens,
-    "transcripts": lambda text: agent_transcripts._said(text),
-    "git log": lambda text: list(git_history._printed(text)),
+    "transcripts": lambda text: session_sources._said(text),
+    "git log": lambda text: list(session_sources._printed(text)),
     "plain text": web_text.plain_text,
     "title": lambda text: web_text.without_title(text, text[:100]),
     "fences": lambda text: list(web_text.resumed([text])),

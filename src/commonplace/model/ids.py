@@ -37,6 +37,16 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def parse_time(value: object) -> datetime | None:
+    """Return the time that an ISO 8601 text names, in UTC if it names no zone; None if it is not
+    one."""
+    try:
+        found = datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
 def new_id() -> str:
     """Return a UUID of version 7: it starts with the time in steps of 244 ns, so that new rows are
     neighbours and ids made one after another sort in that order."""

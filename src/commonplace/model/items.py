@@ -2,11 +2,11 @@
 
 import uuid
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from commonplace.model.ids import Json, digest, normalize, now
+from commonplace.model.ids import Json, digest, normalize, now, parse_time
 from commonplace.model.jobs import Job
 from commonplace.model.source_content import Mark
 
@@ -122,11 +122,7 @@ class Version:
 def publication_date(metadata: Json) -> datetime | None:
     """Return the date of a source, if it has one. Checked, because clients can write any
     metadata."""
-    try:
-        found = datetime.fromisoformat(str(metadata.get("published_at")))
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return parse_time(metadata.get("published_at"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from commonplace.errors import Invalid
-from commonplace.model import Item, Json, Origin, Relation
+from commonplace.model import Item, Json, Origin, Relation, parse_time
 
 LONGEST_TITLE = 500
 _OPENING = re.compile(r"---[ \t]*\r?\n")
@@ -42,8 +42,10 @@ class Note:
 
     @property
     def created_at(self) -> datetime | None:
-        moments = (_moment(self.front.get(key)) for key in ("created_at", "created", "date"))
-        return next(filter(None, moments), None)
+        named = (self.front.get(key) for key in ("created_at", "created", "date"))
+        times = (parse_time(value) for value in named if isinstance(value, str))
+        # The outermost years have no other time zones.
+        return next((at.astimezone(UTC) for at in times if at and 1 < at.year < 9999), None)
 
 
 def read(file: Path) -> Note:
@@ -168,18 +170,3 @@ def _yaml(source: str) -> Any:
         ).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2026-13-45
         return None
-
-
-def _moment(value: Any) -> datetime | None:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if (
-        not isinstance(value, datetime) or not 1 < value.year < 9999
-    ):  # the outermost years have no other time zones
-        return None
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

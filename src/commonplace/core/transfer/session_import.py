@@ -11,9 +11,9 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
-from commonplace.core.transfer import agent_transcripts, git_history
-from commonplace.core.transfer.agent_transcripts import Session
+from commonplace.core.transfer import session_sources
 from commonplace.core.transfer.markdown_folder import ImportResult
+from commonplace.core.transfer.session_sources import Session
 from commonplace.errors import Invalid
 from commonplace.model import Advance, Caller, EntityType, Outcome, digest
 from commonplace.store import Store
@@ -41,16 +41,16 @@ class Sessions:
     ) -> ImportResult:
         """Import a transcript, or all below a folder (`~/.claude/projects`, `~/.codex/sessions`),
         one file in memory at a time."""
-        found = agent_transcripts.files(root)
+        found = session_sources.files(root)
         if not found:
-            raise Invalid(f"There are no transcripts ({agent_transcripts.ENDING}) in {root}.")
+            raise Invalid(f"There are no transcripts ({session_sources.ENDING}) in {root}.")
         unread: list[tuple[str, str]] = []
 
-        def sessions() -> Iterator[Session | None]:
-            for file in found:
-                yield agent_transcripts.read(file, lambda where, why: unread.append((where, why)))
-
-        outcomes = await self._bring_in(caller, sessions(), len(found), advance, project, reflect)
+        sessions = (
+            session_sources.read(file, lambda where, why: unread.append((where, why)))
+            for file in found
+        )
+        outcomes = await self._bring_in(caller, sessions, len(found), advance, project, reflect)
         if not sum(outcomes.values()):
             raise Invalid(f"{root} contains no messages, or is not from Claude Code or Codex.")
         return ImportResult(outcomes, 0, (), tuple(unread))
@@ -66,9 +66,11 @@ class Sessions:
         reflect: bool = False,
     ) -> ImportResult:
         """Import a repository or a saved log."""
-        found = await asyncio.to_thread(
-            git_history.read_file, source
-        ) or await git_history.read_repository(source)
+        found = (
+            await session_sources.read_repository(source)
+            if await asyncio.to_thread(source.is_dir)
+            else await asyncio.to_thread(session_sources.read_log, source)
+        )
         return ImportResult(
             await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ()
         )

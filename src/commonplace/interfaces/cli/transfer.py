@@ -47,7 +47,7 @@ async def import_(
     (HTML), Pocket or Readwise (CSV), Karakeep (JSON), Claude Code or Codex transcripts (JSONL),
     or a git repository or saved `git log`. Importing again updates items and creates no
     duplicates."""
-    from commonplace.core.transfer.bookmark_import import import_file
+    from commonplace.core.transfer.bookmarks import import_file
     from commonplace.core.transfer.markdown_folder import import_folder
 
     kind = _find_kind(source, kind)
@@ -102,7 +102,7 @@ async def import_(
 
 def _find_kind(source: Path, asked: str | None) -> str:
     """Return the requested kind, or the kind of the source; notes win over others."""
-    from commonplace.core.transfer import agent_transcripts, git_history
+    from commonplace.core.transfer import session_sources
     from commonplace.core.transfer.markdown_folder import markdown_files
 
     if asked is not None and asked not in KINDS:
@@ -114,13 +114,13 @@ def _find_kind(source: Path, asked: str | None) -> str:
     if source.is_file():
         with source.open("rb") as file:
             start = file.read(100).decode(errors="replace")
-        is_log = git_history.is_saved_log(start)
-        is_transcript = source.suffix.lower() == agent_transcripts.ENDING
+        is_log = session_sources.is_saved_log(start)
+        is_transcript = source.suffix.lower() == session_sources.ENDING
     elif markdown_files(source):
         return "markdown"
     else:
-        is_log = git_history.is_repository(source)
-        is_transcript = not is_log and bool(agent_transcripts.files(source))
+        is_log = session_sources.is_repository(source)
+        is_transcript = not is_log and bool(session_sources.files(source))
     return "transcripts" if is_transcript else "git" if is_log else "markdown"
 
 

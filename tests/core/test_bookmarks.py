@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.core.transfer.bookmark_formats import Saved, read
+from commonplace.core.transfer.bookmarks import Saved, read
 from commonplace.errors import Invalid
 
 NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
