@@ -1,5 +1,6 @@
 """The web app as one ASGI application: routes, response headers, error pages."""
 
+import json
 import logging
 from collections.abc import Sequence
 from functools import partial
@@ -26,12 +27,10 @@ from commonplace.interfaces.web.pages import (
     account,
     add,
     disks,
-    folders,
     graph,
     health,
     library,
     people,
-    published_disk,
     reader,
     review,
     search,
@@ -39,16 +38,13 @@ from commonplace.interfaces.web.pages import (
     tasks,
     tokens,
 )
-from commonplace.interfaces.web.request import Elsewhere, WebRequest
-from commonplace.interfaces.web.route import Route
+from commonplace.interfaces.web.request import Elsewhere, Route, WebRequest
 
 log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Route]] = (
     library.ROUTES,
-    folders.ROUTES,
     add.ROUTES,
     reader.ROUTES,
-    published_disk.ROUTES,
     search.ROUTES,
     tasks.ROUTES,
     graph.ROUTES,
@@ -75,7 +71,6 @@ HEADERS = {
 }
 WELL_KNOWN = "/.well-known/"  # asked for by programs, which take a sign-in page for an answer
 TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
-BROKEN = "The server failed; its log says why."
 
 
 class WebApp:
@@ -113,17 +108,16 @@ class WebApp:
 
     async def _answer_missing(self, http: Request, error: HTTPException) -> Response:
         """Answer what no route serves: an error for those who are known, else the sign-in page."""
-        missing = error.status_code == 404
-        message = "There is nothing at this address." if missing else f"{error.detail}."
-        code = "not_found" if missing else "invalid_request"
-        answer = problem(error.status_code, code, message)
+        answer = problem(error.status_code, "invalid_request", f"{error.detail}.")
+        if error.status_code == 404:
+            answer = problem(404, "not_found", "There is nothing at this address.")
         if http.url.path.startswith(WELL_KNOWN):
             return answer
         request = await WebRequest.begin(http, self._services, self._templates)
-        scheme, _, credential = http.headers.get("authorization", "").partition(" ")
         if request.visitor is not None:
-            return request.set_cookies(_error_page(request, answer, message))
-        if missing and scheme.lower() == "bearer":
+            return request.set_cookies(_error_page(request, answer))
+        scheme, _, credential = http.headers.get("authorization", "").partition(" ")
+        if error.status_code == 404 and scheme.lower() == "bearer":
             await self._services.access.identify(credential.strip())
             return answer
         return request.set_cookies(_ask_to_sign_in(request))
@@ -135,7 +129,7 @@ class WebApp:
         except Elsewhere as address:
             response = request.redirect(str(address))
         except CommonplaceError as error:
-            response = _error_page(request, error_response(error), error.message)
+            response = _error_page(request, error_response(error))
             if (
                 http.method == "POST"
                 and request.wants_page
@@ -147,7 +141,7 @@ class WebApp:
             raise
         except Exception:
             log.exception("%s %s failed unexpectedly", http.method, http.url.path)
-            response = _error_page(request, internal_error(), BROKEN, "Something broke")
+            response = _error_page(request, internal_error(), "Something broke")
         finally:
             await request.http.close()  # the files that a form brought
         return request.set_cookies(response)
@@ -163,10 +157,7 @@ class WebApp:
     async def _static(self, http: Request) -> Response:
         """Serve a static file, compressed if possible. Pages are not: their length could leak
         content."""
-        name, packs = (
-            http.path_params["name"],
-            "gzip" in http.headers.get("accept-encoding", ""),
-        )
+        name, packs = http.path_params["name"], "gzip" in http.headers.get("accept-encoding", "")
         body = (self._templates.packed if packs else self._templates.static).get(name)
         if body is None:
             return await self._answer_missing(http, HTTPException(404))
@@ -213,13 +204,17 @@ def _ask_to_sign_in(request: WebRequest) -> Response:
 
 
 def _error_page(
-    request: WebRequest, answer: Response, message: str, title: str = "That did not work"
+    request: WebRequest, answer: Response, title: str = "That did not work"
 ) -> Response:
     """Return an error as a page for people, and as it is for scripts."""
     if not request.wants_page:
         return answer
-    title = TITLES.get(answer.status_code, title)
-    page = request.page("error.html", answer.status_code, title=title, message=message)
+    page = request.page(
+        "error.html",
+        answer.status_code,
+        title=TITLES.get(answer.status_code, title),
+        message=json.loads(bytes(answer.body))["message"],
+    )
     if "retry-after" in answer.headers:
         page.headers["Retry-After"] = answer.headers["retry-after"]
     return page

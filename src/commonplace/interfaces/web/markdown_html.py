@@ -60,6 +60,7 @@ _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _WORD = re.compile(r"\w+")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
 _SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|ly)\Z")
 _COMMON = frozenset(
     [
         "a",
@@ -110,13 +111,6 @@ class _Renderer(RendererHTML):
         )
 
 
-def _markdown() -> MarkdownIt:
-    md = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
-    md.core.ruler.push("boxes", _boxes)
-    md.core.ruler.push("aligned", _aligned)
-    return md.enable(["table", "strikethrough"])
-
-
 def _boxes(state: StateCore) -> None:
     """`- [ ] to do` and `- [x] done`, as most programs that write Markdown mean them."""
     for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
@@ -139,7 +133,10 @@ def _aligned(state: StateCore) -> None:
             token.attrSet("align", style.removeprefix("text-align:"))
 
 
-_MD = _markdown()
+_MD = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+_MD.enable(["table", "strikethrough"])
+_MD.core.ruler.push("boxes", _boxes)
+_MD.core.ruler.push("aligned", _aligned)
 
 
 def without_title(text: str, title: str) -> str:
@@ -190,18 +187,18 @@ def rendered(text: str, highest: int | None = None) -> Markup:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )
-    return Markup(_demoted(clean, 2 - highest))
+    by = 2 - highest  # the page has its own first heading: those of the text begin below it
+    return Markup(
+        re.sub(
+            r"<(/?)h([1-6])\b",
+            lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}",
+            clean,
+        )
+    )
 
 
 def highest_heading(text: str) -> int:
     return min((len(found) for found in _HEADINGS.findall(text)), default=1)
-
-
-def _demoted(html: str, by: int) -> str:
-    """The page has its own first heading: those of the text begin below it."""
-    return re.sub(
-        r"<(/?)h([1-6])\b", lambda found: f"<{found[1]}h{min(max(int(found[2]) + by, 2), 6)}", html
-    )
 
 
 def snippet(text: str, query: str, length: int = 280) -> Markup:
@@ -239,14 +236,7 @@ def _marked(text: str, start: int, end: int, spots: Iterable[tuple[int, int]]) -
 def _stems(query: str) -> tuple[str, ...]:
     words = [word.lower() for word in _WORD.findall(query)]
     wanted = [word for word in words if word not in _COMMON] or words
-    return tuple(dict.fromkeys(_stem(word) for word in wanted))
-
-
-def _stem(word: str) -> str:
-    for ending in ("ing", "ed", "es", "s", "ly"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
+    return tuple(dict.fromkeys(_ENDING.sub("", word) for word in wanted))
 
 
 def _is_asked(word: str, stems: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""One request of a browser: the visitor, the input, and the responses."""
+"""One request of a browser: the visitor, the input, the responses; and routes, as data."""
 
 import hashlib
 import hmac
@@ -6,6 +6,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -16,9 +17,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from commonplace.core.people.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.people.passkeys import Site
 from commonplace.core.services import Services
-from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
+from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, Unauthorized
 from commonplace.interfaces.actions.registry import ACTIONS
-from commonplace.interfaces.http.gate import host_name, network_of
+from commonplace.interfaces.http.gate import STATUS, host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
@@ -232,6 +233,12 @@ class WebRequest:
             {"Cache-Control": "no-store"} if no_store else None,
         )
 
+    def form_page(self, template: str, error: CommonplaceError | None, **values: Any) -> Response:
+        """Render a form that may be sent without an account, again if there was an error."""
+        status = STATUS.get(type(error), 500) if error else 200
+        message = error.message if error else ""
+        return self.page(template, status, no_store=True, error=message, **values)
+
     async def read_page(self, size: int, link: str, read: PagedRead) -> dict[str, Any]:
         """Return what one page of a list shows. Past the last page, turn to that.
 
@@ -297,3 +304,38 @@ def _parse_note(cookie: str) -> tuple[str, bool] | None:
         return str(text), bool(wrong)
     except (ValueError, TypeError):
         return None
+
+
+# -- routes
+
+Handler = Callable[[WebRequest], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    method: str
+    path: str
+    handler: Handler
+    open: bool = False  # also for those who are not signed in
+
+
+get, post = partial(Route, "GET"), partial(Route, "POST")
+
+
+def post_then(path: str, run: Callable[[WebRequest], Awaitable[Any]], to: str, said: str) -> Route:
+    """A form that does something, and then leads to a page that says so.
+
+    `to` and `said` may use what `run` returned, as in `{done.name}`. `to` is empty: the page that
+    the form was on.
+    """
+
+    async def handle(request: WebRequest) -> Response:
+        done = await run(request)
+        return request.redirect(to.format(done=done) or request.back, said.format(done=done))
+
+    return post(path, handle)
+
+
+def act(action: str, fields: str = "") -> Callable[[WebRequest], Awaitable[Any]]:
+    """Run an action with the named fields of the form."""
+    return lambda request: request.act(action, fields)

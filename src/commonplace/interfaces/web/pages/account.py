@@ -2,8 +2,7 @@
 
 from starlette.responses import JSONResponse, Response
 
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, get, post, post_then
 
 # What stands first here stands in others' names, too: they call themselves after each other.
 BROWSERS = {

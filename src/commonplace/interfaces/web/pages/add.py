@@ -16,8 +16,7 @@ from commonplace.interfaces.actions.uploads import NewUpload
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import events, watch
 from commonplace.interfaces.web.pages.library import row_of
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.request import WebRequest, get, post
 from commonplace.model import Item
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)

@@ -8,8 +8,7 @@ from starlette.responses import Response
 
 from commonplace.core.work.graph import GraphQuery
 from commonplace.interfaces.web.graph_svg import Edge, Node, picture, whole_map
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get
+from commonplace.interfaces.web.request import WebRequest, get
 from commonplace.model import Item, Relation
 
 NEAR = 80

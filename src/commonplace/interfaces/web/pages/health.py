@@ -12,9 +12,7 @@ from starlette.responses import FileResponse, Response
 
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import ForbiddenScope
-from commonplace.interfaces.web.chart_svg import bars, growth, shares
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import act, get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import no_advance, now
 
 TOP = 8
@@ -22,18 +20,13 @@ TOP = 8
 
 async def show(request: WebRequest) -> Response:
     report = await request.services.overview.report(request.caller)
-    fullest = {
-        folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
-    }
     return request.page(
         "health.html",
         report=report,
-        plots={
-            "growth": growth(report.added, report.totals.items, "items"),
-            "calls": bars(report.calls, "calls"),
-            "folders": shares(fullest, "Items by folder") if fullest else "",
-            "types": shares(dict(list(report.totals.by_type.items())[:TOP]), "Items by type"),
+        fullest={
+            folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
         },
+        types=dict(list(report.totals.by_type.items())[:TOP]),
         backs_up=await request.services.overview.may_back_up(request.caller),
     )
 

@@ -1,4 +1,4 @@
-"""The list of items, with filters and bulk actions."""
+"""The list of items, with filters and bulk actions; and folders."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,8 +12,7 @@ from commonplace.errors import Invalid
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import now_of, states
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import EntityType, ItemFilter, Order
 
 PER_PAGE = 30
@@ -215,4 +214,49 @@ ACTIONS = {
     "delete": _delete,
     "undo": _undo,
 }
-ROUTES = (get("/", show), get("/counts", counts), post("/items", bulk))
+
+
+# -- folders
+
+
+async def show_folder(request: WebRequest) -> Response:
+    folder = await request.act("get_folder")
+    return request.page(
+        "folder.html",
+        folder=folder,
+        stakes=await request.services.overview.folder_impact(request.caller, folder.id),
+    )
+
+
+async def delete_folder(request: WebRequest) -> Response:
+    items = request.text("items")
+    if items not in ("keep", "delete"):
+        raise Invalid("Say what is to become of the items in it.")
+    await request.act("delete_folder", cascade_items=items == "delete")
+    return request.redirect(
+        "/",
+        "The folder is deleted, with what lay in no other."
+        if items == "delete"
+        else "The folder is deleted; its items are still in the library.",
+    )
+
+
+ROUTES = (
+    get("/", show),
+    get("/counts", counts),
+    post("/items", bulk),
+    post_then(
+        "/folders",
+        act("create_folder", "name"),
+        "/?folder={done.id}",
+        "“{done.name}” is there; file things into it from the list, or add them here.",
+    ),
+    get("/folders/{folder_id}", show_folder),
+    post_then(
+        "/folders/{folder_id}",
+        act("rename_folder", "name"),
+        "/?folder={done.id}",
+        "It is called “{done.name}” now.",
+    ),
+    post("/folders/{folder_id}/delete", delete_folder),
+)

@@ -4,9 +4,7 @@ from starlette.responses import JSONResponse, Response
 
 from commonplace.core.people.members import INVITATION_DAYS
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.interfaces.http.gate import STATUS
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import act, get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import Invitation, Role, now
 
 ROLES = {
@@ -51,24 +49,17 @@ async def leave(request: WebRequest) -> Response:
 # -- accepting
 
 
-async def show_invitation(
-    request: WebRequest, status: int = 200, error: str = "", name: str = "", email: str = ""
-) -> Response:
-    secret = request.path("secret")
+async def show_invitation(request: WebRequest, error: CommonplaceError | None = None) -> Response:
+    secret, libraries = request.path("secret"), request.visitor.libraries if request.visitor else ()
     asked = await request.services.members.find_invitation(secret)
-    return request.page(
+    return request.form_page(
         "join.html",
-        status,
-        no_store=True,
+        error,
         asked=asked,
         does=ROLES[asked.invitation.role],
-        error=error,
-        name=name,
-        email=email or asked.invitation.email or "",
-        already=request.visitor is not None
-        and any(
-            each.library_id == asked.invitation.library_id for each in request.visitor.libraries
-        ),
+        name=request.text("name"),
+        email=request.text("email") or asked.invitation.email or "",
+        already=asked.invitation.library_id in [each.library_id for each in libraries],
         secret=secret,
     )
 
@@ -79,19 +70,19 @@ async def accept(request: WebRequest) -> Response:
     if request.visitor is not None:
         done = await joining.accept_as_visitor(request.visitor, secret)
         return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
-    name, email = request.text("name"), request.text("email")
     try:
-        await request.start_session(
-            await joining.accept_with_password(
-                secret, name, email, request.text("password"), about=request.browser
-            )
+        session = await joining.accept_with_password(
+            secret,
+            request.text("name"),
+            request.text("email"),
+            request.text("password"),
+            about=request.browser,
         )
     except NotFound:
         raise
     except CommonplaceError as error:
-        return await show_invitation(
-            request, STATUS.get(type(error), 500), error.message, name, email
-        )
+        return await show_invitation(request, error)
+    await request.start_session(session)
     return request.redirect(
         "/", "Welcome. You also have a library of your own; the names are at the top."
     )

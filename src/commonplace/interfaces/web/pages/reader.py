@@ -19,8 +19,7 @@ from commonplace.interfaces.web.markdown_html import (
     resumed,
     without_title,
 )
-from commonplace.interfaces.web.request import WebRequest, whole_number
-from commonplace.interfaces.web.route import act, get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then, whole_number
 from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.workflow import notes, searchable
 
@@ -119,8 +118,7 @@ def _begins(text: str, point: str) -> bool:
 
 def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
     """Return (passage, heading, depth) where each heading starts; nothing for short texts."""
-    found: list[tuple[int, str, int]] = []
-    before: list[str] = []
+    found, before = list[tuple[int, str, int]](), list[str]()
     for section in reading.sections:
         path = [
             part for part in section.heading.split(" > ") if part and part != reading.item.title
@@ -133,8 +131,8 @@ def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
 
 
 def _plays(original: Upload | None) -> str:
-    kind = original.content_type.partition(";")[0] if original else ""
-    return "video" if kind.startswith("video/") else "audio" if kind.startswith("audio/") else ""
+    kind = original.content_type if original else ""
+    return kind.partition("/")[0] if kind.startswith(PLAYED) else ""
 
 
 def _pages(original: Upload | None, item: Item) -> str:
@@ -151,15 +149,10 @@ def _pages(original: Upload | None, item: Item) -> str:
 
 def _about(item: Item, around: Sequence[Neighbour]) -> tuple[Item, str, int | None] | None:
     """Return the item that this item annotates, the quoted words and their place."""
-    found = next(
-        (
-            link.item
-            for link in around
-            if link.kind == Kind.ANNOTATES and link.direction == "outgoing"
-        ),
-        None,
-    )
-    return (found, *quoted(item)) if found else None
+    for link in around:
+        if link.kind == Kind.ANNOTATES and link.direction == "outgoing":
+            return (link.item, *quoted(item))
+    return None
 
 
 async def _related(request: WebRequest, item: Item, linked: set[str]) -> list[tuple[str, str]]:
@@ -199,19 +192,18 @@ async def original(request: WebRequest) -> Response:
     stack = AsyncExitStack()
     file = await stack.enter_async_context(request.services.uploads.open_original(upload))
     kind = upload.content_type.partition(";")[0].lower()
-    close = BackgroundTask(stack.aclose)
-    if await asyncio.to_thread(_is_pdf, file):
-        return FileResponse(
-            file,
-            filename=upload.filename,
-            media_type="application/pdf",
-            headers=SHOWN,
-            content_disposition_type="inline",
-            background=close,
-        )
-    played = kind if kind.startswith(PLAYED) else "application/octet-stream"
+    is_pdf = await asyncio.to_thread(_is_pdf, file)
+    if is_pdf:
+        kind = "application/pdf"
+    elif not kind.startswith(PLAYED):
+        kind = "application/octet-stream"
     return FileResponse(
-        file, filename=upload.filename, media_type=played, headers=ORIGINAL, background=close
+        file,
+        filename=upload.filename,
+        media_type=kind,
+        headers=SHOWN if is_pdf else ORIGINAL,
+        content_disposition_type="inline" if is_pdf else "attachment",
+        background=BackgroundTask(stack.aclose),
     )
 
 

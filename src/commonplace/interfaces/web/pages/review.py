@@ -11,8 +11,7 @@ from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.request import WebRequest, get, post
 from commonplace.model import Kind
 
 SHOWN = 20

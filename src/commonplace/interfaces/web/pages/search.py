@@ -9,8 +9,7 @@ from starlette.responses import HTMLResponse, Response
 
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.markdown_html import snippet
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get
+from commonplace.interfaces.web.request import WebRequest, get
 from commonplace.model import EntityType, ItemFilter, Mode, now
 
 LIMIT = 20

@@ -3,9 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.errors import CommonplaceError, Invalid, NameTaken
-from commonplace.interfaces.http.gate import STATUS
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post
+from commonplace.interfaces.web.request import WebRequest, get, post
 
 
 def _next(path: str) -> str:
@@ -14,42 +12,26 @@ def _next(path: str) -> str:
     return path if safe else "/"
 
 
-async def show(request: WebRequest) -> Response:
-    if request.visitor is not None:
-        return request.redirect(_next(request.query("next", "/")))
-    return await _show(request)
-
-
-async def _show(
-    request: WebRequest,
-    error: CommonplaceError | None = None,
-    email: str = "",
-    wanted: str | None = None,
-) -> Response:
-    return request.page(
-        "signin.html",
-        STATUS.get(type(error), 500) if error else 200,
-        error=error.message if error else "",
-        email=email,
-        next=_next(request.query("next", "/") if wanted is None else wanted),
-    )
+async def show(request: WebRequest, error: CommonplaceError | None = None) -> Response:
+    wanted = _next(request.text("next") or request.query("next", "/"))
+    if request.visitor is not None and error is None:
+        return request.redirect(wanted)
+    return request.form_page("signin.html", error, email=request.text("email"), next=wanted)
 
 
 async def sign_in(request: WebRequest) -> Response:
     try:
         secret = await request.services.accounts.sign_in(
-            request.form.get("email", ""),
-            request.form.get("password", ""),
+            request.text("email"),
+            request.text("password"),
             address=request.address,
             about=request.browser,
             device=request.device,
         )
     except CommonplaceError as error:
-        return await _show(
-            request, error, request.form.get("email", ""), request.form.get("next", "/")
-        )
+        return await show(request, error)
     await request.start_session(secret)
-    return request.redirect(_next(request.form.get("next", "/")))
+    return request.redirect(_next(request.text("next") or "/"))
 
 
 async def sign_out(request: WebRequest) -> Response:
@@ -60,44 +42,26 @@ async def sign_out(request: WebRequest) -> Response:
     return response
 
 
-async def show_claim(request: WebRequest) -> Response:
+async def show_claim(request: WebRequest, error: CommonplaceError | None = None) -> Response:
     person = await request.services.accounts.invited(request.path("secret"))
-    made_up = person.email.endswith("@localhost")
-    return await _show_claim(
-        request, person.id, "" if made_up else person.name, "" if made_up else person.email
-    )
-
-
-async def _show_claim(
-    request: WebRequest,
-    person_id: str,
-    name: str,
-    email: str,
-    error: CommonplaceError | None = None,
-) -> Response:
-    return request.page(
-        "claim.html",
-        STATUS[type(error)] if error else 200,
-        name=name,
-        email=email,
-        known=bool(name) and await request.services.accounts.can_sign_in(person_id),
-        error=error.message if error else "",
-    )
+    name, email = request.text("name"), request.text("email")
+    if error is None and not person.email.endswith("@localhost"):  # which was made up
+        name, email = person.name, person.email
+    known = bool(name) and await request.services.accounts.can_sign_in(person.id)
+    return request.form_page("claim.html", error, name=name, email=email, known=known)
 
 
 async def claim(request: WebRequest) -> Response:
-    form, accounts, link = (
-        request.form,
-        request.services.accounts,
-        request.path("secret"),
-    )
-    name, email = form.get("name", ""), form.get("email", "")
     try:
-        secret = await accounts.claim(
-            link, name, email, form.get("password", ""), about=request.browser
+        secret = await request.services.accounts.claim(
+            request.path("secret"),
+            request.text("name"),
+            request.text("email"),
+            request.text("password"),
+            about=request.browser,
         )
     except (Invalid, NameTaken) as error:
-        return await _show_claim(request, (await accounts.invited(link)).id, name, email, error)
+        return await show_claim(request, error)
     await request.start_session(secret)
     return request.redirect("/", "The library is yours. Welcome.")
 

@@ -11,8 +11,7 @@ from commonplace.errors import Invalid
 from commonplace.interfaces.web.graph_svg import Node, picture
 from commonplace.interfaces.web.markdown_html import rendered
 from commonplace.interfaces.web.pages.graph import edges_of
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, get, post, post_then
 from commonplace.model import EntityType, ItemFilter, Kind, now
 from commonplace.model.workflow import ENDED, EPIC, MACHINES, TASK, notes
 
@@ -27,7 +26,10 @@ COLUMNS = {
 MOST = 300
 KINDS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 TASKS = ItemFilter(entity_types=(EntityType.TASK,), not_statuses=("archived",))
-JOINS = {EntityType.TASK: ("project", "epic"), EntityType.EPIC: ("project",)}
+JOINS: dict[str, tuple[str, ...]] = {
+    EntityType.TASK: ("project", "epic"),
+    EntityType.EPIC: ("project",),
+}
 FIELDS = "title content priority due_date assignees"
 
 

@@ -10,8 +10,7 @@ from commonplace.core.people.client_setup import PLACEHOLDER, Client, instructio
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.live_progress import events
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.interfaces.web.route import act, get, post, post_then
+from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import Token, now
 
 NAMES = {
