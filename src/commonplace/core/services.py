@@ -131,9 +131,9 @@ def build_services(
     """
     access = Access(store, limits, settings)
     sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
-    pipeline, quota = IngestPipeline(embedder, local), Quota(store, settings)
+    pipeline, quota = IngestPipeline(store, embedder, local, wake), Quota(store, settings)
     recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
-    epics = Epics(store, embedder.stamp)
+    epics = Epics(store, pipeline)
     library = Library(
         store,
         embedder,
@@ -162,7 +162,7 @@ def build_services(
         epics,
         attended=attended,
     )
-    tasks = Tasks(store, access, pipeline, wake, entities, epics, embedder.stamp)
+    tasks = Tasks(store, access, pipeline, entities, epics)
     search, memory = (
         Search(store, embedder, access, settings),
         Memory(store, access, entities, tasks),

@@ -279,15 +279,8 @@ class Entities:
             raise Invalid("There is nothing to change. Name at least one field.")
         text, changes = changes.get("content"), rules.validate_changes(item, changes)
         if text is None and changes.get("title", item.title) == item.title:
-            return await self._store.items.update(
-                caller.scope,
-                item.id,
-                changes,
-                expected_revision=expected_revision,
-                sections=None,
-                stamp=self._embedder.stamp,
-                jobs=(),
-            )
+            updated, _ = await self._pipeline.change(caller.scope, item, changes, expected_revision)
+            return updated
         after = replace(item, **changes)
         text = text if text is not None else await self._store.items.text(item)
         made = await self._prepared(after, text, embed_up_to=IN_CALL)

@@ -16,12 +16,15 @@ from commonplace.model import (
     Job,
     Json,
     Mark,
+    Relation,
+    Scope,
     Section,
     Transformed,
     new_id,
 )
 from commonplace.model.workflow import searchable
-from commonplace.ports import Embedder, Transformer
+from commonplace.ports import Embedder, Transformer, Wake
+from commonplace.store import Store
 from commonplace.text import chunking
 
 log = logging.getLogger(__name__)
@@ -41,8 +44,10 @@ class Prepared:
 
 @dataclass(eq=False)
 class IngestPipeline:
+    _store: Store
     _embedder: Embedder
     _transformer: Transformer
+    _wake: Wake
 
     async def prepare(
         self,
@@ -84,6 +89,40 @@ class IngestPipeline:
             jobs.insert(0, job_for(item, EMBED))
         return Prepared(item, tuple(passages), tuple(jobs))
 
+    async def change(
+        self,
+        scope: Scope,
+        item: Item,
+        changes: dict[str, Any],
+        expected_revision: int | None,
+        *,
+        relations: Sequence[Relation] = (),
+        dropped: Sequence[Relation] = (),
+    ) -> tuple[Item, Sequence[Job]]:
+        """Change an item, and return it with the jobs that are left. Its sections are cut again if
+        title or notes, which search uses, have changed, or if it enters the KB. Leaving the KB
+        drops them. An item without a text yet gets them with its text."""
+        after = replace(item, **changes)
+        made = Prepared(after, (), ())
+        cut = after.in_kb and after.state == "ready" and _searched(after) != _searched(item)
+        if cut:
+            content = await self._store.contents.get(item.content_id)
+            made = await self.prepare(after, content.text, content.marks)
+        changed = await self._store.items.update(
+            scope,
+            item.id,
+            changes,
+            expected_revision=expected_revision,
+            sections=made.sections if cut or after.in_kb < item.in_kb else None,
+            stamp=self._embedder.stamp,
+            jobs=made.jobs,
+            relations=relations,
+            dropped=dropped,
+        )
+        if made.jobs:
+            await self._wake.signal()
+        return changed, made.jobs
+
     async def _transformed(
         self, title: str, text: str, sections: Sequence[Section]
     ) -> Transformed | None:
@@ -107,6 +146,10 @@ class IngestPipeline:
             ]
         except EmbeddingFailed:
             return sections
+
+
+def _searched(item: Item) -> tuple[object, ...]:
+    return item.in_kb, item.title, item.metadata.get("notes")
 
 
 async def _aside(text: str, work: Callable[..., T], *more: Any) -> T:

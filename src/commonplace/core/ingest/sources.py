@@ -3,9 +3,8 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
@@ -21,7 +20,6 @@ from commonplace.model import (
     Mark,
     Progress,
     digest,
-    new_shared_id,
     no_progress,
 )
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
@@ -37,67 +35,47 @@ SPEECH = ("audio/", "video/")
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The result of reading: a text, or the place of a recording: {"url": ...}, {"video": ...} or
-    {"blob": ...}."""
+def content_of(
+    found: Extracted,
+    key: str = "",
+    url: str | None = None,
+    recording: Json | None = None,
+    redirected: tuple[str, ...] = (),
+) -> Content:
+    """Return what was read as content that is not stored yet: it has no id. `recording`: its place,
+    {"url": ...}, {"video": ...} or {"blob": ...}, if the text is still to be transcribed."""
+    about = {
+        "title": found.title,
+        "author": found.author,
+        "language": found.language,
+        "published_at": found.published_at.isoformat() if found.published_at else None,
+        "truncated": found.truncated or None,
+        "recording": recording,
+    }
+    return Content(
+        "",
+        key,
+        "" if recording else found.text,
+        url,
+        () if recording else segments(found.marks),
+        {name: value for name, value in about.items() if value is not None},
+        redirected=redirected,
+    )
 
-    title: str
-    text: str = ""
-    marks: tuple[Mark, ...] = ()
-    url: str | None = None
-    found_at: str | None = None  # the URL where redirects of `url` end
-    recording: Json | None = None
-    author: str | None = None
-    published_at: datetime | None = None
-    language: str | None = None
-    digest: str = ""  # of the text, if known
-    truncated: bool = False  # whether the text was cut off
 
-    @property
-    def metadata(self) -> Json:
-        """The fields that the source gives about itself."""
-        about = {
-            "author": self.author,
-            "language": self.language,
-            "published_at": self.published_at.isoformat() if self.published_at else None,
-            "truncated": self.truncated or None,
-        }
-        return {name: value for name, value in about.items() if value is not None}
+def recording_of(content: Content) -> Json | None:
+    """Return the place of a recording without a transcript."""
+    return None if content.text else content.about.get("recording")
 
-    def content(self, key: str, redirected: Sequence[str] = ()) -> Content:
-        about = {"title": self.title, **self.metadata} | (
-            {"recording": self.recording} if self.recording else {}
-        )
-        return Content(
-            new_shared_id(),
-            key,
-            self.text,
-            self.url,
-            segments(self.marks),
-            about,
-            self.digest,
-            tuple(redirected),
-        )
 
-    @classmethod
-    def of(cls, content: Content) -> "Source":
-        """Restore a source from stored content."""
-        about = content.about
-        published = about.get("published_at")
-        return cls(
-            about.get("title", ""),
-            content.text,
-            content.marks,
-            content.url,
-            None,
-            None if content.text else about.get("recording"),
-            about.get("author"),
-            datetime.fromisoformat(published) if published else None,
-            about.get("language"),
-            content.hash,
-            about.get("truncated") is True,
-        )
+def metadata_of(content: Content) -> Json:
+    """Return the fields that a source gives about itself."""
+    names = ("author", "language", "published_at", "truncated")
+    return {name: content.about[name] for name in names if name in content.about}
+
+
+def url_key(url: str) -> str:
+    return f"url:{canonical(url)}"
 
 
 def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
@@ -143,67 +121,55 @@ class KeyedLock:
                 raise
 
 
+@dataclass(eq=False)
 class Sources:
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        extractor: Extractor,
-        captions: Captions,
-        soundtracks: Soundtracks,
-        settings: Settings,
-        require_speech: Callable[[], None],
-    ) -> None:
-        """`require_speech` raises IngestFailed where recordings cannot be transcribed."""
-        self._fetcher = fetcher
-        self._extractor = extractor
-        self._captions = captions
-        self._require_speech = require_speech
-        self._soundtracks = soundtracks
-        self._max_bytes = settings.fetch_max_mb * MEGABYTE
+    _fetcher: Fetcher
+    _extractor: Extractor
+    _captions: Captions
+    _soundtracks: Soundtracks
+    _settings: Settings
+    _require_speech: Callable[[], None]  # raises IngestFailed where none can be transcribed
 
-    async def read(self, url: str, progress: Progress = no_progress, *, queue: str = "") -> Source:
+    async def read(self, url: str, progress: Progress = no_progress, *, queue: str = "") -> Content:
         """Read a URL. Raises IngestFailed with the reason if there is nothing to read. `queue`: see
         Extractor."""
-        source = await self._read(url, progress, queue)
-        if source.recording is not None:
+        content = await self._read(url, progress, queue)
+        if recording_of(content) is not None:
             self._require_speech()
-        return source
+        return content
 
-    async def _read(self, url: str, progress: Progress, queue: str) -> Source:
+    async def _read(self, url: str, progress: Progress, queue: str) -> Content:
         if video := youtube_id(url):
-            return await self._video(url, video, progress)
+            return _content(url, url, *await self._video(video, progress))
         await progress(0.1, f"Fetching {urlsplit(url).netloc}")
-        async with self._fetcher.get(
-            url, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
-        ) as fetched:
+        async with self._sample(url) as fetched:
             kind = await self._kind(fetched, queue)
-            found_at = _other_address(url, fetched.url)
             if kind.startswith(SPEECH):
-                return Source(title_of(url), url=url, found_at=found_at, recording={"url": url})
+                return _content(url, fetched.url, Extracted("", ""), {"url": url})
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(
                     f"The server declares a recording ({fetched.media_type}), but the file is "
                     f"{kind}."
                 )
             await progress(0.4, "Extracting text")
-            return replace(await self._readable(url, kind, fetched, queue), found_at=found_at)
+            return _content(url, fetched.url, *await self._readable(url, kind, fetched, queue))
 
-    async def _video(self, url: str, video: str, progress: Progress) -> Source:
+    async def _video(self, video: str, progress: Progress) -> tuple[Extracted, Json | None]:
         await progress(0.1, "Fetching captions")
         found = await self._captions.fetch(video)
         if found is not None:
-            return _source(url, found)
+            return found, None
         await progress(0.4, "No captions; looking for the soundtrack")
         heard = await self._soundtracks.find(video)
-        return Source(
-            heard.title[:TITLE],
-            url=url,
-            recording={"video": video},
-            author=heard.author,
-            published_at=heard.published_at,
+        return (
+            Extracted(heard.title, "", author=heard.author, published_at=heard.published_at),
+            {"video": video},
         )
 
-    async def _readable(self, url: str, kind: str, fetched: Fetched, queue: str) -> Source:
+    async def _readable(
+        self, url: str, kind: str, fetched: Fetched, queue: str
+    ) -> tuple[Extracted, Json | None]:
+        """Return the text of a page, or the place of the recording that it is about."""
         if (
             kind in FEEDS
             and (
@@ -213,7 +179,9 @@ class Sources:
             )
             and await self._is_recording(episode.audio_url or "", queue)
         ):
-            return _episode(url, episode)
+            return Extracted(episode.title, "", published_at=episode.published_at), {
+                "url": episode.audio_url
+            }
         found = await self._extractor.extract(
             fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url, queue=queue
         )
@@ -222,17 +190,10 @@ class Sources:
             and _is_short(found.text)
             and (heard := await self._heard(url, found, queue))
         ):
-            return Source(
-                found.title[:TITLE].strip() or title_of(url),
-                url=url,
-                recording={"url": heard},
-                author=found.author,
-                published_at=found.published_at,
-                language=found.language,
-            )
+            return replace(found, truncated=False), {"url": heard}
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at this URL.")
-        return _source(url, found)
+        return found, None
 
     async def _heard(self, url: str, page: Extracted, queue: str) -> str | None:
         """Find the recording that a page is about: one that it plays or links to, or the one in its
@@ -241,9 +202,7 @@ class Sources:
         if link is None:
             return None
         try:
-            async with self._fetcher.get(
-                link, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
-            ) as fetched:
+            async with self._sample(link) as fetched:
                 if await self._is_heard(fetched, queue):
                     return link
                 # anything that is not a recording is a feed
@@ -265,12 +224,16 @@ class Sources:
         """Whether a URL leads to a recording, judged by its first bytes. If not, the page itself is
         read."""
         try:
-            async with self._fetcher.get(
-                link, max_bytes=self._max_bytes, sample_bytes=SAMPLE_BYTES
-            ) as fetched:
+            async with self._sample(link) as fetched:
                 return await self._is_heard(fetched, queue)
         except IngestFailed:
             return False
+
+    def _sample(self, url: str) -> AbstractAsyncContextManager[Fetched]:
+        """Fetch a URL, and only the first bytes of a recording."""
+        return self._fetcher.get(
+            url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, sample_bytes=SAMPLE_BYTES
+        )
 
     async def _is_heard(self, fetched: Fetched, queue: str) -> bool:
         return (await self._kind(fetched, queue)).startswith(SPEECH)
@@ -315,28 +278,13 @@ def _newest(feed: Feed) -> FeedEntry | None:
     return newest if newest and newest.audio_url else None
 
 
-def _episode(url: str, entry: FeedEntry) -> Source:
-    return Source(
-        entry.title[:TITLE].strip() or title_of(url),
-        url=url,
-        recording={"url": entry.audio_url},
-        published_at=entry.published_at,
-    )
-
-
-def _source(url: str, found: Extracted) -> Source:
-    return Source(
-        found.title[:TITLE].strip() or title_of(url),
-        found.text,
-        found.marks,
-        url,
-        None,
-        None,
-        found.author,
-        found.published_at,
-        found.language,
-        truncated=found.truncated,
-    )
+def _content(url: str, end: str, found: Extracted, recording: Json | None) -> Content:
+    """Return the content of a URL, stored under the one where its redirects end."""
+    found = replace(found, title=found.title[:TITLE].strip() or title_of(url))
+    other = _other_address(url, end)
+    if other is None:
+        return content_of(found, url_key(url), url, recording)
+    return content_of(found, url_key(other), url, recording, (url_key(url),))
 
 
 def _is_short(text: str) -> bool:

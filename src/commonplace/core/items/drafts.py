@@ -1,10 +1,19 @@
 """Shapes of an add: a draft or an imported record goes in, an added item comes out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from commonplace.core.ingest.sources import Source
-from commonplace.model import Caller, Content, EntityType, Item, new_id, new_public_id, now
+from commonplace.core.ingest.sources import content_of, private_key
+from commonplace.model import (
+    Caller,
+    Content,
+    EntityType,
+    Extracted,
+    Item,
+    new_id,
+    new_public_id,
+    now,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +53,9 @@ class AddedItem:
     job_id: str | None = None  # of the remaining work
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedSource:
-    """The source at a URL, and the caller's item of it, if any."""
-
-    key: str
-    source: Source
-    content: Content | None = None
-    item: Item | None = None
-    redirected: tuple[str, ...] = ()  # other keys that lead to the content
+def text_content(caller: Caller, draft: Draft) -> Content:
+    content = content_of(Extracted(draft.title, draft.text))
+    return replace(content, key=private_key(caller, "text", content.hash))
 
 
 def new_item(caller: Caller, draft: Draft, title: str) -> Item:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.errors import NotFound
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Scope
 from commonplace.model.workflow import CLOSED, EPIC, TASK, UNDERWAY, enter_state, next_epic_status
@@ -17,7 +18,7 @@ MOST = 10_000  # tasks of a folder
 @dataclass(eq=False)
 class Epics:
     _store: Store
-    _stamp: str
+    _pipeline: IngestPipeline
 
     async def of(self, item: Item) -> list[str]:
         """Return ids of a task's epics, in scope or not. Never shown to callers."""
@@ -81,15 +82,10 @@ class Epics:
             to = next_epic_status(EPIC.state(epic), await self._states(scope, epic))
             if epic.entity_type != EPIC.entity_type or to == EPIC.state(epic):
                 return None
-            return await self._store.items.update(
-                scope,
-                epic.id,
-                enter_state(epic, to),
-                expected_revision=epic.revision,
-                sections=None,
-                stamp=self._stamp,
-                jobs=(),
+            changed, _ = await self._pipeline.change(
+                scope, epic, enter_state(epic, to), epic.revision
             )
+            return changed
 
         with suppress(NotFound):
             return await retry_on_conflict(attempt, guarded=False)

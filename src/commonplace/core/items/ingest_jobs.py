@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from commonplace.core.ingest.sources import Source
-from commonplace.core.items.drafts import LocatedSource
 from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.jobs.retry import ATTEMPTS, LEASE_SECONDS, renewing_lease, retry_or_fail
 from commonplace.errors import CommonplaceError, NotFound
-from commonplace.model import Item, ItemRef, Job, Scope, now
+from commonplace.model import Content, Item, ItemRef, Job, Scope, now
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
@@ -56,12 +54,12 @@ class IngestJobs:
         if upload_id := job.payload.get("upload"):
             await self._uploads.discard(upload_id, kept, item)
 
-    async def _locate(self, job: Job, item: Item) -> LocatedSource:
+    async def _locate(self, job: Job, item: Item) -> Content:
         if upload_id := job.payload.get("upload"):
             return await self._uploads.read_queued(upload_id)
         if item.url is not None:
-            return await self._library.locate(
+            content, _ = await self._library.locate(
                 Scope(item.library_id), item.url, item.entity_type, queue=item.library_id
             )
-        content = await self._store.contents.get(item.content_id)
-        return LocatedSource(content.key, Source.of(content), content)
+            return content
+        return await self._store.contents.get(item.content_id)

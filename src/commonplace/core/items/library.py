@@ -7,9 +7,15 @@ from functools import partial
 from typing import Any
 
 from commonplace.core.ingest.pipeline import IngestPipeline, Prepared
-from commonplace.core.ingest.sources import KeyedLock, Source, Sources, private_key
+from commonplace.core.ingest.sources import (
+    KeyedLock,
+    Sources,
+    metadata_of,
+    recording_of,
+    url_key,
+)
 from commonplace.core.ingest.transcription import Quota, queue
-from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
+from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.item_changes import derive_changes
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Access, verb
@@ -29,15 +35,13 @@ from commonplace.model import (
     Progress,
     Relation,
     Scope,
-    Section,
     Upload,
-    digest,
+    new_shared_id,
     no_progress,
 )
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
-from commonplace.text.urls import canonical
 
 
 @dataclass(eq=False)
@@ -60,13 +64,15 @@ class Library:
         self, caller: Caller, draft: Draft, progress: Progress = no_progress
     ) -> AddedItem:
         if draft.url is None:
-            source = Source(draft.title, draft.text, digest=digest(draft.text))
-            key = private_key(caller, "text", source.digest)
-            content, _ = await self._store.items.find_by_key(caller.scope, key, draft.entity_type)
-            return await self.keep(caller, draft, source, key, content, progress)
-        key = f"url:{canonical(draft.url)}"
+            content = text_content(caller, draft)
+            stored, _ = await self._store.items.find_by_key(
+                caller.scope, content.key, draft.entity_type
+            )
+            return await self.keep(
+                caller, draft, replace(content, id=stored.id if stored else ""), progress
+            )
         # One fetch when several callers add one URL at once. Across processes the unique key helps.
-        async with self._turns.take(key):
+        async with self._turns.take(url_key(draft.url)):
             return await retry_on_conflict(
                 partial(self._add_address, caller, draft, draft.url, progress), guarded=False
             )
@@ -74,7 +80,7 @@ class Library:
     async def _add_address(
         self, caller: Caller, draft: Draft, url: str, progress: Progress
     ) -> AddedItem:
-        found = await self.locate(
+        content, item = await self.locate(
             caller.scope,
             url,
             draft.entity_type,
@@ -82,11 +88,9 @@ class Library:
             queue=caller.queue,
             progress=progress,
         )
-        if found.item is not None:
-            return await self.add_existing(caller, draft, found.item)
-        return await self.keep(
-            caller, draft, found.source, found.key, found.content, progress, found.redirected
-        )
+        if item is not None:
+            return await self.add_existing(caller, draft, item)
+        return await self.keep(caller, draft, content, progress)
 
     async def locate(
         self,
@@ -97,48 +101,38 @@ class Library:
         queue: str,
         token_id: str | None = None,
         progress: Progress = no_progress,
-    ) -> LocatedSource:
-        """Find the source at a URL, reading it if nobody has. A page is stored under the URL where
-        its redirects end."""
-        key = f"url:{canonical(url)}"
-        content, item = await self._store.items.find_by_key(
-            scope, key, entity_type, token_id=token_id
+    ) -> tuple[Content, Item | None]:
+        """Find the content of a URL, reading it if nobody has, and the caller's item of it. A page
+        is stored under the URL where its redirects end."""
+        find = partial(
+            self._store.items.find_by_key, scope, entity_type=entity_type, token_id=token_id
         )
-        if content:
-            return LocatedSource(content.key, Source.of(content), content, item)
-        source = await self._sources.read(url, progress, queue=queue)
-        if source.found_at is None:
-            return LocatedSource(key, source)
-        end = f"url:{canonical(source.found_at)}"
-        content, item = await self._store.items.find_by_key(
-            scope, end, entity_type, token_id=token_id
-        )
-        if content:
-            await self._store.contents.redirect(key, content.id)
-        return LocatedSource(end, Source.of(content) if content else source, content, item, (key,))
+        stored, item = await find(url_key(url))
+        if stored:
+            return stored, item
+        content = await self._sources.read(url, progress, queue=queue)
+        for key in content.redirected:
+            stored, item = await find(content.key)
+            if stored:
+                await self._store.contents.redirect(key, stored.id)
+                return replace(stored, redirected=content.redirected), item
+        return content, None
 
     async def keep(
         self,
         caller: Caller,
         draft: Draft,
-        source: Source,
-        key: str,
-        content: Content | None = None,
+        content: Content,
         progress: Progress = no_progress,
-        redirected: Sequence[str] = (),
         upload: Upload | None = None,
     ) -> AddedItem:
-        """Store a source, or queue its recording. The caller is authorized already.
-
-        `content`: existing content of this key, whose passages and vectors are reused.
-        `redirected`: other keys that lead to it. `upload`: the uploaded file of the source.
-        """
+        """Store a source, or queue its recording. The caller is authorized already. `upload`: the
+        uploaded file of the source."""
         item = replace(
-            new_item(caller, draft, draft.title or source.title), metadata=source.metadata
+            new_item(caller, draft, draft.title or content.about.get("title", "")),
+            metadata=metadata_of(content),
         )
-        made = await self.make(
-            item, source, content, caller.person_id, draft.auto_transform, progress
-        )
+        made = await self.make(item, content, caller.person_id, draft.auto_transform, progress)
         job_id = made.jobs[0].id if made.jobs else None
         if upload is not None:
             upload = replace(
@@ -151,7 +145,7 @@ class Library:
             )
         item, created = await self._store.items.add(
             made.item,
-            source.content(key, redirected),
+            replace(content, id=new_shared_id()),
             made.sections,
             scope=caller.scope,
             folder_id=caller.single_folder,
@@ -168,32 +162,30 @@ class Library:
     async def make(
         self,
         item: Item,
-        source: Source,
-        content: Content | None,
+        content: Content,
         person_id: str,
         auto_transform: bool,
         progress: Progress = no_progress,
     ) -> Prepared:
-        """Prepare an item's fields, sections and jobs, or the job that transcribes it."""
-        auto = auto_transform and self.auto_transforms
-        if source.recording is not None:
-            await self._quota.check(
-                item.library_id, person_id, source.recording.get("seconds", 0.0)
-            )
+        """Prepare an item's fields, sections and jobs, or the job that transcribes it. Passages and
+        vectors of stored content are reused."""
+        auto, recording = auto_transform and self.auto_transforms, recording_of(content)
+        if recording is not None:
+            await self._quota.check(item.library_id, person_id, recording.get("seconds", 0.0))
             item = replace(
                 item,
                 transcription_status="queued",
                 metadata=item.metadata | ({"auto_transform": True} if auto else {}),
             )
-            return Prepared(item, (), (queue(item, source.recording, person_id),))
+            return Prepared(item, (), (queue(item, recording, person_id),))
         await progress(0.7, "Indexing it")
         known = (
             await self._store.sections.of_content(content.id, item.title, self._embedder.stamp)
-            if content and item.in_kb
+            if content.id and item.in_kb
             else []
         )
         return await self._pipeline.prepare(
-            item, source.text, source.marks, known=known, auto_transform=auto
+            item, content.text, content.marks, known=known, auto_transform=auto
         )
 
     @verb(WRITE, target="item_id")
@@ -210,15 +202,9 @@ class Library:
             or item.ingest_status is not None
         ):
             raise Invalid("Only web pages and documents can be refreshed.")
-        source = await self._sources.read(item.url, queue=caller.queue)
-        if source.recording is not None:
+        content = await self._sources.read(item.url, queue=caller.queue)
+        if recording_of(content) is not None:
             raise Invalid("The URL now leads to a recording. Add it as a new item.")
-        key = f"url:{canonical(item.url)}"
-        content = (
-            source.content(f"url:{canonical(source.found_at)}", [key])
-            if source.found_at
-            else source.content(key)
-        )
         return await retry_on_conflict(
             partial(self._replace_content, caller, item.id, content), guarded=False
         )
@@ -248,7 +234,7 @@ class Library:
         renewed = await self._store.items.replace_content(
             caller.scope,
             item.id,
-            content,
+            replace(content, id=new_shared_id()),
             changes,
             sections=made.sections,
             stamp=self._embedder.stamp,
@@ -354,25 +340,9 @@ class Library:
             raise ForbiddenScope("A token limited to the KB cannot remove items from it.")
         if not changes:
             raise Invalid("There is nothing to change. Name at least one field.")
-        title, in_kb = changes.get("title", item.title), changes.get("in_kb", item.in_kb)
-        changes = derive_changes(item, changes)
-        sections: Sequence[Section] | None = None
-        jobs: Sequence[Job] = ()
-        if not in_kb and item.in_kb:
-            sections = []
-        elif in_kb and (not item.in_kb or title != item.title):
-            sections, jobs = await self._cut_sections(replace(item, title=title, in_kb=True))
-        updated = await self._store.items.update(
-            caller.scope,
-            item.id,
-            changes,
-            expected_revision=expected_revision,
-            sections=sections,
-            stamp=self._embedder.stamp,
-            jobs=jobs,
+        updated, _ = await self._pipeline.change(
+            caller.scope, item, derive_changes(item, changes), expected_revision
         )
-        if jobs:
-            await self._wake.signal()
         return updated
 
     @verb(DELETE, target="item_id")
@@ -420,27 +390,11 @@ class Library:
         )
 
     async def add_to_kb(self, item: Item) -> tuple[Item, Sequence[Job]]:
-        sections, jobs = await self._cut_sections(replace(item, in_kb=True))
         # Without a scope: a token of several folders, or of the KB, does not see its item yet.
-        kept = await self._store.items.update(
-            Scope(item.library_id),
-            item.id,
-            {"in_kb": True},
-            expected_revision=None,
-            sections=sections,
-            stamp=self._embedder.stamp,
-            jobs=jobs,
+        kept, jobs = await self._pipeline.change(
+            Scope(item.library_id), item, {"in_kb": True}, None
         )
-        await self._wake.signal()
         return replace(kept, folders=item.folders), jobs
-
-    async def _cut_sections(self, item: Item) -> tuple[Sequence[Section] | None, Sequence[Job]]:
-        """Cut the item's sections again. None while its text is being read or transcribed."""
-        if item.state != "ready":
-            return None, ()
-        content = await self._store.contents.get(item.content_id)
-        made = await self._pipeline.prepare(item, content.text, content.marks)
-        return made.sections, made.jobs
 
     async def _retry(self, caller: Caller, item: Item) -> list[Job]:
         jobs = await self._store.jobs.retry(caller.scope, item.id)

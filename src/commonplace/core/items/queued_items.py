@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from commonplace.core.ingest.pipeline import job_for
-from commonplace.core.ingest.sources import Source, private_key, title_of
-from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource, new_item
+from commonplace.core.ingest.sources import metadata_of, private_key, title_of, url_key
+from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import WRITE, Access, verb
 from commonplace.model import (
@@ -16,8 +16,8 @@ from commonplace.model import (
     Job,
     Scope,
     Upload,
-    digest,
     new_id,
+    new_shared_id,
 )
 from commonplace.ports import Wake
 from commonplace.store import Store
@@ -36,17 +36,14 @@ class QueuedItems:
     async def submit(self, caller: Caller, draft: Draft, folder_id: str | None = None) -> AddedItem:
         """Store a text or URL with a job that reads it. Nothing is lost once this returns."""
         if draft.url is None:
-            content = Source(draft.title, draft.text).content(
-                private_key(caller, "text", digest(draft.text))
-            )
+            content = replace(text_content(caller, draft), id=new_shared_id())
             return await self.enqueue(caller, draft, content, draft.title, folder_id)
-        address = canonical(draft.url)
         _, there = await self._store.items.find_by_key(
-            caller.scope, f"url:{address}", draft.entity_type, token_id=caller.token_id
+            caller.scope, url_key(draft.url), draft.entity_type, token_id=caller.token_id
         )
         if there is not None:
             return await self.file_existing(caller, draft, there, folder_id)
-        content = Content(new_id(), private_key(caller, "unread-url", address), "")
+        content = Content(new_id(), private_key(caller, "unread-url", canonical(draft.url)), "")
         return await self.enqueue(caller, draft, content, title_of(draft.url), folder_id)
 
     async def enqueue(
@@ -100,16 +97,19 @@ class QueuedItems:
             )
         return await self._library.add_existing(caller, draft, item)
 
-    async def complete(self, job: Job, item: Item, found: LocatedSource) -> Item:
+    async def complete(self, job: Job, item: Item, content: Content) -> Item:
         """Complete a queued item from its source. The store's `QueuedItems.complete_ingest` says
         what happens to text that is there already."""
-        before, source = item, found.source
-        # nobody has changed the title meanwhile
-        if item.title == job.payload["title"] and source.title:
-            item = replace(item, title=source.title)
-        item = replace(item, metadata=item.metadata | source.metadata)
+        found = content.about.get("title") if item.title == job.payload["title"] else None
         made = await self._library.make(
-            item, source, found.content, job.payload["person"], job.payload["auto"]
+            replace(
+                item,
+                title=found or item.title,  # unless somebody has changed it meanwhile
+                metadata=item.metadata | metadata_of(content),
+            ),
+            content,
+            job.payload["person"],
+            job.payload["auto"],
         )
         changes = {
             name: getattr(made.item, name)
@@ -126,8 +126,8 @@ class QueuedItems:
         }
         kept = await self._store.queued_items.complete_ingest(
             Scope(item.library_id),
-            before,
-            source.content(found.key, found.redirected),
+            item,
+            replace(content, id=new_shared_id()),
             changes,
             sections=made.sections,
             stamp=self._stamp,

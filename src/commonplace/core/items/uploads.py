@@ -11,9 +11,9 @@ from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
-from commonplace.core.ingest.sources import SPEECH, Source, private_key
+from commonplace.core.ingest.sources import SPEECH, content_of, private_key
 from commonplace.core.ingest.transcription import Recordings
-from commonplace.core.items.drafts import AddedItem, Draft, LocatedSource
+from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.upload_links import UploadLinks
@@ -32,6 +32,7 @@ from commonplace.model import (
     Capability,
     Content,
     EntityType,
+    Extracted,
     Item,
     ItemRef,
     Json,
@@ -226,7 +227,7 @@ class Uploads:
             raise Conflict("The file has not arrived completely yet.")
         return await self._first_result(caller, upload)
 
-    async def read_queued(self, upload_id: str) -> LocatedSource:
+    async def read_queued(self, upload_id: str) -> Content:
         """Read a queued file, unless its content is known."""
         try:
             upload = await self._store.uploads.get(upload_id)
@@ -328,10 +329,8 @@ class Uploads:
             kind = await self._detect_type(upload, file)
             document = not kind.startswith(SPEECH) if document is None else document
             refuse_wrong_type(kind, upload.content_type, document)
-            found = await self._locate(caller, upload, file, kind)
-            added = await self._library.keep(
-                caller, draft, found.source, found.key, found.content, upload=upload
-            )
+            content = await self._locate(caller, upload, file, kind)
+            added = await self._library.keep(caller, draft, content, upload=upload)
         if not added.created:
             await self._store.uploads.finish(
                 upload,
@@ -356,11 +355,18 @@ class Uploads:
             file, upload.content_type, upload.filename, queue=upload.owner
         )
 
-    async def _locate(self, caller: Caller, upload: Upload, file: Path, kind: str) -> LocatedSource:
+    async def _locate(self, caller: Caller, upload: Upload, file: Path, kind: str) -> Content:
         key, content = await self._known_content(caller, await asyncio.to_thread(_digest, file))
         if content and content.text:
-            return LocatedSource(key, Source.of(content), content)
-        return LocatedSource(key, await self._read(upload, file, kind), content)
+            return content
+        if kind.startswith(SPEECH):
+            return content_of(
+                Extracted(PurePath(upload.filename).stem, ""),
+                key,
+                recording={"blob": upload.key, "seconds": await self._recordings.seconds(file)},
+            )
+        found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
+        return content_of(replace(found, title=found.title or PurePath(upload.filename).stem), key)
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """Return the caller's content key for a file with its content, or the library's key if the
@@ -456,23 +462,6 @@ class Uploads:
             )
         async with self._blobs.file(upload.key) as file:
             yield file
-
-    async def _read(self, upload: Upload, file: Path, kind: str) -> Source:
-        if kind.startswith(SPEECH):
-            return Source(
-                PurePath(upload.filename).stem,
-                recording={"blob": upload.key, "seconds": (await self._recordings.seconds(file))},
-            )
-        found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
-        return Source(
-            found.title or PurePath(upload.filename).stem,
-            found.text,
-            found.marks,
-            author=found.author,
-            published_at=found.published_at,
-            language=found.language,
-            truncated=found.truncated,
-        )
 
     async def _first_result(self, caller: Caller, upload: Upload) -> AddedItem:
         item = await self._store.items.get(

@@ -22,12 +22,10 @@ from commonplace.model import (
     Item,
     ItemFilter,
     ItemRef,
-    Job,
     Json,
     Kind,
     Relation,
     Scope,
-    Section,
 )
 from commonplace.model.workflow import (
     CLOSED,
@@ -41,7 +39,6 @@ from commonplace.model.workflow import (
     with_article,
     with_note,
 )
-from commonplace.ports import Wake
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
@@ -73,10 +70,8 @@ class Tasks:
     _store: Store
     _access: Access
     _pipeline: IngestPipeline
-    _wake: Wake
     _entities: Entities
     _epics: Epics
-    _stamp: str
 
     @verb(GRAPH_WRITE, lambda action: action, target="entity_id")
     async def step(
@@ -267,34 +262,15 @@ class Tasks:
         item = await self._store.items.get(caller.scope, ref)
         require_revision(item, expected_revision)
         change = await derive(item)
-        sections, jobs = await self._cut_sections(replace(item, **change.fields), item)
-        changed = await self._store.items.update(
+        changed, _ = await self._pipeline.change(
             caller.scope,
-            item.id,
+            item,
             change.fields,
-            expected_revision=item.revision,
-            sections=sections,
-            stamp=self._stamp,
-            jobs=jobs,
+            item.revision,
             relations=change.relations,
             dropped=change.dropped,
         )
-        if jobs:
-            await self._wake.signal()
         return changed
-
-    async def _cut_sections(
-        self, item: Item, before: Item
-    ) -> tuple[Sequence[Section] | None, Sequence[Job]]:
-        """Cut sections again if title or notes, which search uses, have changed."""
-        if not item.in_kb or (item.title, item.metadata.get("notes")) == (
-            before.title,
-            before.metadata.get("notes"),
-        ):
-            return None, ()
-        content = await self._store.contents.get(item.content_id)
-        made = await self._pipeline.prepare(item, content.text, content.marks)
-        return made.sections, made.jobs
 
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
         """Update the statuses of the task's epics, old and new. Returns a changed one that the
