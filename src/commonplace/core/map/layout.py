@@ -5,9 +5,10 @@ out by itself, and then the clusters as discs that do not overlap.
 """
 
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import log, sqrt
 from random import Random
 
@@ -112,49 +113,41 @@ def lay_out(
     total: int,
 ) -> Chart:
     """Lay out items. `vectors`: one for each of `ids`, which are some or all of the items' ids."""
+    if not items:
+        return Chart((), (), (), (), total, 0.0, 0.0)
     igraph.set_random_number_generator(Random(0))  # the same library gives the same map
     at = {item.id: n for n, item in enumerate(items)}
-    joined = sorted(
-        {
-            (min(a, b), max(a, b))
-            for r in relations
-            if (a := at.get(r.from_id)) is not None
-            and (b := at.get(r.to_id)) is not None
-            and a != b
-        }
-    )
-    alike = _alike(np.array([at[each] for each in ids], np.int64), vectors)
+    ends = ((at.get(r.from_id), at.get(r.to_id)) for r in relations)
+    joined = sorted({_pair(a, b) for a, b in ends if a is not None and b is not None and a != b})
+    rows = np.array([at[each] for each in ids], np.int64)
     weights = dict.fromkeys(joined, 1.0)
-    for (a, b), cosine in alike.items():
-        weights[a, b] = max(weights.get((a, b), 0.0), cosine)
+    for pair, cosine in _alike(rows, vectors).items():
+        weights.setdefault(pair, cosine)
     _gather_others(items, weights)
-    graph = igraph.Graph(n=len(items), edges=list(weights))
-    graph.es["weight"] = list(weights.values())
+    graph = igraph.Graph(
+        n=len(items), edges=list(weights), edge_attrs={"weight": list(weights.values())}
+    )
     clusters = _clusters(graph)
-    points, discs = _laid(
-        graph,
-        clusters,
-        _middles(clusters, dict(zip([at[each] for each in ids], vectors, strict=True))),
-    )
-    regions = tuple(
-        Region(name, tuple(members), *map(float, disc))
-        for name, members, disc in zip(_names(items, clusters), clusters, discs, strict=True)
-    )
-    size = points.max(axis=0) if len(points) else np.zeros(2)
-    width, height = (float(max([size[n], *(region_end(r, n) for r in regions)])) for n in (0, 1))
+    points, discs = _laid(graph, clusters, rows, vectors)
+    width, height = np.vstack([points, discs[:, :2] + discs[:, 2:]]).max(axis=0).tolist()
     return Chart(
         tuple(items),
-        tuple((float(x), float(y)) for x, y in points),
+        tuple((x, y) for x, y in points.tolist()),
         tuple(joined),
-        regions,
+        tuple(
+            Region(name, tuple(members), *disc)
+            for name, members, disc in zip(
+                _names(items, clusters), clusters, discs.tolist(), strict=True
+            )
+        ),
         total,
         width,
         height,
     )
 
 
-def region_end(region: Region, axis: int) -> float:
-    return (region.x, region.y)[axis] + region.radius
+def _pair(a: int, b: int) -> tuple[int, int]:
+    return min(a, b), max(a, b)
 
 
 def _alike(
@@ -163,38 +156,29 @@ def _alike(
     """Find each item's nearest neighbours, a few rows at a time: all cosines would take 100 MB."""
     found: dict[tuple[int, int], float] = {}
     most = min(ALIKE, len(rows) - 1)
-    if most < 1:
-        return found
-    for start in range(0, len(rows), 500):
+    for start in range(0, len(rows) if most > 0 else 0, 500):
         cosines = vectors[start : start + 500] @ vectors.T
         cosines[np.arange(len(cosines)), np.arange(start, start + len(cosines))] = -1.0
-        for row, others in enumerate(np.argpartition(-cosines, most - 1, axis=1)[:, :most]):
-            for other in others:
-                cosine = float(cosines[row, other])
-                if cosine >= least:
-                    a, b = int(rows[start + row]), int(rows[other])
-                    found[min(a, b), max(a, b)] = cosine
+        near = np.argpartition(-cosines, most - 1, axis=1)[:, :most]
+        row, place = (np.take_along_axis(cosines, near, axis=1) >= least).nonzero()
+        other = near[row, place]
+        pairs = np.sort(np.column_stack([rows[start + row], rows[other]]), axis=1)
+        found.update(zip(map(tuple, pairs.tolist()), cosines[row, other].tolist(), strict=True))
     return found
 
 
 def _gather_others(items: Sequence[Item], weights: dict[tuple[int, int], float]) -> None:
     """Attach items without links or neighbours to others with their rarest tag, or their folder."""
-    lonely = set(range(len(items))) - {end for pair in weights for end in pair}
-    holders: dict[str, list[int]] = {}
+    holders: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for n, item in enumerate(items):
-        for mark in (
-            *(f"tag {tag}" for tag in item.tags),
-            *(f"folder {folder}" for folder in item.folders),
-        ):
-            holders.setdefault(mark, []).append(n)
-    for n in sorted(lonely):
-        tags = [holders[f"tag {tag}"] for tag in items[n].tags if len(holders[f"tag {tag}"]) > 1]
-        shared = min(tags, key=len, default=None) or next(
-            (holders[f"folder {folder}"] for folder in items[n].folders), []
-        )
+        for mark in (*(("tag", tag) for tag in item.tags), *(("", id) for id in item.folders)):
+            holders[mark].append(n)
+    for n in sorted(set(range(len(items))) - {end for pair in weights for end in pair}):
+        tags = sorted((holders["tag", tag] for tag in items[n].tags), key=len)
+        shared = chain(*tags, *(holders["", folder] for folder in items[n].folders))
         other = next((each for each in shared if each != n), None)
         if other is not None:
-            weights[min(n, other), max(n, other)] = LEAST
+            weights[_pair(n, other)] = LEAST
 
 
 def _clusters(graph: igraph.Graph) -> list[list[int]]:
@@ -213,98 +197,81 @@ def _clusters(graph: igraph.Graph) -> list[list[int]]:
     return [sorted(each, key=lambda n: (-degrees[n], n)) for each in [*large, rest] if each]
 
 
-def _middles(
-    clusters: Sequence[Sequence[int]], vectors: Mapping[int, NDArray[np.float32]]
-) -> dict[tuple[int, int], float]:
-    """Return pairs of clusters that are most similar by their mean vectors, with their
-    similarity."""
-    of = {
-        n: np.mean([vectors[member] for member in members if member in vectors], axis=0)
-        for n, members in enumerate(clusters)
-        if any(member in vectors for member in members)
-    }
-    numbers = np.array(list(of), np.int64)
-    if len(of) < 2:
-        return {}
-    rows = np.array(list(of.values()), np.float32)
-    return _alike(
-        numbers, rows / np.maximum(1e-9, np.linalg.norm(rows, axis=1, keepdims=True)), least=-1.0
-    )
-
-
 def _laid(
-    graph: igraph.Graph, clusters: Sequence[Sequence[int]], like: Mapping[tuple[int, int], float]
+    graph: igraph.Graph,
+    clusters: Sequence[Sequence[int]],
+    rows: NDArray[np.int64],
+    vectors: NDArray[np.float32],
 ) -> tuple[Points, Points]:
     """Return the items' positions, and each cluster's centre and radius."""
-    inside = [_within(graph, members) for members in clusters]
     radii = np.array([ROOM * sqrt(len(members)) + ROOM for members in clusters])
-    middles = _apart(_spread(graph, clusters, radii, like), radii)
+    of = np.zeros(graph.vcount(), np.int64)
+    for number, members in enumerate(clusters):
+        of[members] = number
+    middles = _spread(graph, of, radii, _similar_clusters(of[rows], vectors))
+    middles -= (middles - radii[:, None]).min(axis=0)
     points = np.zeros((graph.vcount(), 2))
-    for members, places, radius, middle in zip(clusters, inside, radii, middles, strict=True):
-        points[members] = middle + places * (radius - ROOM)
-    if len(middles):
-        corner = (middles - radii[:, None]).min(axis=0)
-        points, middles = points - corner, middles - corner
-    return points, np.column_stack([middles, radii]) if len(middles) else np.zeros((0, 3))
+    for members, radius, middle in zip(clusters, radii, middles, strict=True):
+        points[members] = middle + _within(graph, members) * (radius - ROOM)
+    return points, np.column_stack([middles, radii])
+
+
+def _similar_clusters(
+    of: NDArray[np.int64], vectors: NDArray[np.float32]
+) -> dict[tuple[int, int], float]:
+    """Return pairs of clusters that are most similar by their mean vectors, with their similarity.
+    `of`: each vector's cluster."""
+    numbers, row = np.unique(of, return_inverse=True)
+    sums = np.zeros((len(numbers), vectors.shape[1]), np.float32)
+    np.add.at(sums, row, vectors)
+    return _alike(
+        numbers, sums / np.maximum(1e-9, np.linalg.norm(sums, axis=1, keepdims=True)), least=-1.0
+    )
 
 
 def _within(graph: igraph.Graph, members: Sequence[int]) -> Points:
     """Place items in the unit disc by their edges, then even them out."""
     if len(members) == 1:
         return np.zeros((1, 2))
-    part = graph.induced_subgraph(members)
     # an induced graph keeps the order of its vertices
     order = np.argsort(np.argsort(members))
-    seed = [[float(x), float(y)] for x, y in part.layout_circle()]
-    if part.ecount():
-        laid = np.array(
-            list(part.layout_fruchterman_reingold(niter=120, seed=seed, grid=len(members) > 400))
-        )[order]
-    else:
-        laid = np.array(seed)[order]
-    laid -= laid.mean(axis=0)
-    far, angle = np.hypot(laid[:, 0], laid[:, 1]), np.arctan2(laid[:, 1], laid[:, 0])
-    rank = np.argsort(np.argsort(far, kind="stable"), kind="stable")
+    laid = _arranged(graph.induced_subgraph(members), 120, grid=len(members) > 400)[order]
+    angle = np.arctan2(laid[:, 1], laid[:, 0])
+    rank = np.argsort(np.argsort(np.hypot(laid[:, 0], laid[:, 1]), kind="stable"), kind="stable")
     far = np.sqrt((rank + 0.5) / len(members))
     return np.column_stack([far * np.cos(angle), far * np.sin(angle)])
 
 
+def _arranged(graph: igraph.Graph, turns: int, **options: object) -> Points:
+    """Lay out a graph around its middle, always in the same way."""
+    seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
+    if graph.ecount():
+        seed = list(graph.layout_fruchterman_reingold(niter=turns, seed=seed, **options))
+    return np.array(seed) - np.mean(seed, axis=0)
+
+
 def _spread(
     graph: igraph.Graph,
-    clusters: Sequence[Sequence[int]],
+    of: NDArray[np.int64],
     radii: NDArray[np.float64],
     like: Mapping[tuple[int, int], float],
 ) -> Points:
-    """Place clusters as if each were one item: strongly linked ones lie close."""
-    of = {member: number for number, members in enumerate(clusters) for member in members}
-    between = {pair: 0.5 for pair in like}
-    for a, b in graph.get_edgelist():
-        if of[a] != of[b]:
-            pair = min(of[a], of[b]), max(of[a], of[b])
-            between[pair] = between.get(pair, 0.0) + 1.0
-    whole = igraph.Graph(n=len(clusters), edges=list(between))
-    seed = [[float(x), float(y)] for x, y in whole.layout_circle()]
-    laid = np.array(
-        list(
-            whole.layout_fruchterman_reingold(niter=300, seed=seed, weights=list(between.values()))
-        )
-        if between
-        else seed or np.zeros((0, 2))
-    )
-    if len(laid) < 2:
-        return laid
-    laid -= laid.mean(axis=0)
+    """Place clusters as if each were one item: strongly linked ones lie close. `of`: each item's
+    cluster."""
+    if len(radii) < 2:
+        return np.zeros((len(radii), 2))
+    edges = [*like, *of[np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)].tolist()]
+    weights = [0.5] * len(like) + [1.0] * graph.ecount()
+    whole = igraph.Graph(n=len(radii), edges=edges, edge_attrs={"weight": weights})
+    laid = _arranged(whole.simplify(combine_edges="sum"), 300, weights="weight")
     # As wide as the discs need, and wider than high, like screens.
     laid = laid @ np.linalg.svd(laid, full_matrices=False)[2].T
     scale = sqrt(float((radii**2).sum()) * 1.5) / np.maximum(1e-9, np.abs(laid).max(axis=0))
-    return np.asarray(laid * scale * np.array([1.5, 0.8]))
+    return _apart(laid * scale * np.array([1.5, 0.8]), radii)
 
 
 def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
     """Pull clusters together and push overlapping ones apart until none overlap."""
-    middles = middles.copy()
-    if len(middles) < 2:
-        return middles
     need = radii[:, None] + radii[None, :] + ROOM
     np.fill_diagonal(need, 0.0)
     heavy = radii**2
@@ -322,30 +289,26 @@ def _apart(middles: Points, radii: NDArray[np.float64]) -> Points:
     return middles
 
 
-def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> list[str]:
+def _names(items: Sequence[Item], clusters: Sequence[Sequence[int]]) -> Iterator[str]:
     """Name clusters by the tags and words that are more frequent in them than elsewhere."""
     terms = [_terms(item) for item in items]
-    everywhere: Counter[str] = Counter(term for each in terms for term in each)
-    names = []
+    everywhere = Counter(chain.from_iterable(terms))
     for members in clusters:
-        here: Counter[str] = Counter()
-        for member in members:
-            here.update(terms[member])
-        share = {term: count / len(members) for term, count in here.items() if count > 1}
+        here = Counter(chain.from_iterable(terms[member] for member in members))
         worth = {
             term: part * (0.05 + max(0.0, log(part * len(items) / everywhere[term])))
-            for term, part in share.items()
+            for term, count in here.items()
+            if count > 1 and (part := count / len(members))
         }
         chosen: list[str] = []
         for term in sorted(worth, key=lambda term: (-worth[term], term)):
-            if len(chosen) == NAMED:
-                break
-            said = [word for other in chosen for word in other.split()]
+            said = " ".join(chosen).split()
             repeats = any(_same(word, mine) for word in term.split() for mine in said)
             if not repeats and len(", ".join([*chosen, term])) <= LETTERS:
                 chosen.append(term)
-        names.append(", ".join(chosen) or items[members[0]].title)
-    return names
+            if len(chosen) == NAMED:
+                break
+        yield ", ".join(chosen) or items[members[0]].title
 
 
 def _terms(item: Item) -> set[str]:
