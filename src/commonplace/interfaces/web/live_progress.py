@@ -1,7 +1,7 @@
 """Progress of items: as labels in a list, and as a stream of events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,12 +12,14 @@ from commonplace.interfaces.web.request import WebRequest
 from commonplace.model import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM, Item, Job, JobState
 
 EVERY, LONGEST = 0.7, 3600.0
-DOING = {
+DOING = {  # what is told first, first
+    REMOVE: "will be deleted",
     INGEST: "reading",
     TRANSCRIBE: "being written down",
-    EMBED: "being indexed",
     TRANSFORM: "being summarised",
+    EMBED: "being indexed",
 }
+QUEUED = {INGEST: "queued", TRANSCRIBE: "waiting to be written down"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,51 +30,35 @@ class State:
     open: bool = False  # something will still happen
 
 
-def states(items: Sequence[Item], jobs: Sequence[Job]) -> dict[str, State]:
-    of: dict[str, list[Job]] = {item.id: [] for item in items}
-    for job in jobs:
-        of[job.item_id].append(job)
-    return {item.id: _state(item, of[item.id]) for item in items}
+def states(items: Mapping[str, Item], jobs: Sequence[Job]) -> dict[str, State]:
+    return {
+        name: _state(item, [job for job in jobs if job.item_id == item.id])
+        for name, item in items.items()
+    }
 
 
 def _state(item: Item, jobs: Sequence[Job]) -> State:
     for job in jobs:
         if job.state is JobState.FAILED:
             return State(f"failed: {job.error}" if job.error else "failed", wrong=True)
-    for job in jobs:
-        if job.kind == REMOVE:
-            return State("will be deleted", open=True)
-    for kind in (INGEST, TRANSCRIBE, TRANSFORM, EMBED):
+    for kind, doing in DOING.items():
         for job in jobs:
             if job.kind == kind:
-                running = job.state is JobState.RUNNING
-                waiting = {
-                    INGEST: f"queued; last try: {job.error}" if job.error else "queued",
-                    TRANSCRIBE: "waiting to be written down",
-                }
-                label = DOING[kind] if running else waiting.get(kind, DOING[kind])
-                return State(
-                    label,
-                    round(job.progress, 2) if running and kind == TRANSCRIBE else None,
-                    open=True,
-                )
+                if job.state is JobState.RUNNING:
+                    share = round(job.progress, 2) if kind == TRANSCRIBE else None
+                    return State(doing, share, open=True)
+                failed = f"; last try: {job.error}" if job.error and kind == INGEST else ""
+                return State(QUEUED.get(kind, doing) + failed, open=True)
     return State("archived" if item.archived else "" if item.in_kb else "not searched")
 
 
 async def now_of(request: WebRequest, item_ids: Sequence[str]) -> dict[str, State]:
     """Return the states of the items that still exist, by the ids that were passed."""
-    found = {
-        item_id: await request.services.library.find(request.caller, item_id)
-        for item_id in item_ids
-    }
-    there = {item.id: item for item in found.values() if item is not None}
-    now = states(
-        list(there.values()),
-        await request.services.overview.unfinished(request.caller, list(there)),
-    )
-    return {
-        item_id: now[item.id] for item_id, item in found.items() if item is not None
-    }  # by the ids that were asked for
+    library, overview = request.services.library, request.services.overview
+    found = {item_id: await library.find(request.caller, item_id) for item_id in item_ids}
+    there = {item_id: item for item_id, item in found.items() if item is not None}
+    ids = [item.id for item in there.values()]
+    return states(there, await overview.unfinished(request.caller, ids))
 
 
 def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
@@ -89,9 +75,8 @@ async def watch(
     request: WebRequest, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
 ) -> AsyncIterator[dict[str, Any]]:
     """Yield each change of these items' states, until nothing is left to happen."""
-    known: dict[str, State] = {}
-    waiting, passed = list(item_ids), 0.0
-    while waiting and passed < LONGEST:
+    known, waiting = dict[str, State](), list(item_ids)
+    for _ in range(int(LONGEST / EVERY)):
         now = await now_of(request, waiting)
         for item_id in list(waiting):
             state = now.get(item_id)
@@ -100,7 +85,7 @@ async def watch(
                 yield {"id": item_id, "done": True, "row": await row(item_id) if state else ""}
             elif state != known.get(item_id):
                 yield {"id": item_id, **asdict(state)}
+        if not waiting:
+            return
         known = now
-        if waiting:
-            await asyncio.sleep(EVERY)
-            passed += EVERY
+        await asyncio.sleep(EVERY)

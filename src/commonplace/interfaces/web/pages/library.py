@@ -93,7 +93,7 @@ async def show(request: WebRequest) -> Response:
         choice=choice,
         folders=folders,
         names={folder.id: folder.name for folder in folders},
-        states=states(items, jobs),
+        states=states({item.id: item for item in items}, jobs),
         going=(
             await services.delayed_deletes.pending(request.caller)
             if request.user.has_full_write

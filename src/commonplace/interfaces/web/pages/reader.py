@@ -58,7 +58,7 @@ async def show(request: WebRequest) -> Response:
         whole=None
         if reading.sections
         else await asyncio.to_thread(rendered, without_title(reading.text, item.title)),
-        state=states([item], jobs)[item.id],
+        state=states({item.id: item}, jobs)[item.id],
         outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"],
         original=original,
