@@ -358,6 +358,7 @@ def test_all_interfaces_answer_alike(action: Action, stock: Stock, copies: Itera
     if action.route:
         rest = asyncio.run(over_rest(action, next(copies), stock))
         check_schema(rest, action.output.reference)
+        rest.pop("next", None)  # an address of REST
     if action.manage:
         answer = asyncio.run(over_mcp(action, next(copies), stock))
         jsonschema.validate(answer, TOOLS["manage"].listing.output_schema)

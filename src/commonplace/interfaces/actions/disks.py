@@ -27,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import ORIGIN, as_json
 from commonplace.interfaces.actions.search import Search
-from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, said
+from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, said
 from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
 
 if TYPE_CHECKING:
@@ -186,6 +186,7 @@ DISKS = Shape(  # of the lines, and their total
     scope=Field(str, lambda found, call: call.args.scope),
     total=said(int, 1),
     disks=many(DISK_LINE, 0),
+    next=NEXT,
 )
 SECTION_HIT = Shape(
     "DiskHit",
@@ -354,7 +355,12 @@ ACTIONS = (
         DISKS,
         "GET /api/v1/disks",
         cli="disk list",
-        tool=Tool("List the user's own and saved disks, newest first.", as_json, input=ListDisks),
+        tool=Tool(
+            "List the user's own and saved disks, newest first.",
+            as_json,
+            input=ListDisks,
+            shown="scope total disks",
+        ),
     ),
     Action(
         "get_disks",

@@ -27,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
     number,
 )
 from commonplace.interfaces.actions.items import SUMMARY_CHARS, list_line, shorten
-from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, one, said
+from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, one, said
 from commonplace.model import Caller, Item, Json, Kind, Neighbour, Neighbourhood, Relation
 
 if TYPE_CHECKING:
@@ -230,6 +230,7 @@ WALK = Shape(
     base=WALK_TOOL,
     limit=Field(int, lambda walk, call: call.args.limit),
     offset=Field(int, lambda walk, call: call.args.offset),
+    next=NEXT,
     filters=Field(
         Json,
         lambda walk, call: call.args.model_dump(
@@ -245,6 +246,7 @@ RELATIONS = Shape(
     entities=many(NODE, "nodes"),
     total=said(int, "total", "Entities that it is linked to"),
     has_more=HAS_MORE,
+    next=NEXT,
 )
 
 

@@ -35,7 +35,7 @@ from commonplace.interfaces.actions.fields import (
     patch_of,
 )
 from commonplace.interfaces.actions.items import DEGRADED, on_one_line
-from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, one, said
+from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, one, said
 from commonplace.model import (
     CONTEXT_SECTIONS,
     Caller,
@@ -235,6 +235,7 @@ CANDIDATES = Shape(  # of the candidates, and their total
     total=said(int, 1),
     limit=Field(int, lambda found, call: call.args.limit),
     offset=Field(int, lambda found, call: call.args.offset),
+    next=NEXT,
 )
 ACCEPTED = Shape(  # of the candidate, and the memory it became
     "AcceptedCandidate", None, base=REMEMBERED, at=1, candidate=one(CANDIDATE, 0)

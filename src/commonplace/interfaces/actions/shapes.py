@@ -218,15 +218,18 @@ def _type_of(of: type | str | None, path: str) -> Any:
 # -- answers that many actions share
 
 OK = Shape("Ok", None, ok=Field(bool, lambda value, call: True))
+# REST adds it to lists that have pages.
+NEXT = Field(str | None, lambda value, call: None, "Path of the next page", optional=True)
 
 
 class Listing(Shape):
     """A list of values in a shape, with their total; `paged` ones say which page it is."""
 
     def __init__(self, key: str, shape: Shape, *, paged: bool = False, name: str = "") -> None:
-        pages = {"page": int, "per_page": int, "has_more": bool, "next": str | None}
-        more: dict[str, Any] = {name: said(kind, name) for name, kind in pages.items()}
-        more = {key: Field([shape], key), "total": said(int, "total")} | more
+        more: dict[str, Any] = {key: Field([shape], key), "total": said(int, "total")}
+        if paged:
+            pages = {"page": int, "per_page": int, "has_more": bool}
+            more |= {name: said(kind, name) for name, kind in pages.items()} | {"next": NEXT}
         super().__init__(name or f"{shape.name}List", None, **more)
         self._key, self._shape, self.paged = key, shape, paged
 

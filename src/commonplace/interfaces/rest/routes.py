@@ -22,7 +22,6 @@ from commonplace.errors import (
 from commonplace.interfaces.actions.action import Action, Answer
 from commonplace.interfaces.actions.fields import Input, Patch, parse
 from commonplace.interfaces.actions.registry import ACTIONS
-from commonplace.interfaces.actions.shapes import Listing
 from commonplace.interfaces.http.gate import Json
 from commonplace.model import Caller, Json as Values
 
@@ -78,8 +77,8 @@ async def respond(action: Action, request: Request) -> Response:
 
 def _response(action: Action, request: Request, answer: Answer, args: Input) -> Response:
     body = answer.json
-    if isinstance(action.output, Listing) and action.output.paged:
-        body["next"] = _next_page(request, body)
+    if "next" in action.output.properties:
+        body["next"] = _next_page(request, args, body["total"])
     status = action.status_of(answer.value) if action.status_of else action.status
     if action.method not in ("GET", "PATCH") or "revision" not in body:
         return Json(body, status)
@@ -177,12 +176,15 @@ def _matches(header: str | None, tag: str) -> bool:
     return tag.removeprefix("W/") in tags or tags == ["*"]
 
 
-def _next_page(request: Request, body: Values) -> str | None:
+def _next_page(request: Request, args: Any, total: int) -> str | None:
     """Return the address of the next page, with the same filters."""
-    if not body["has_more"]:
+    after = args.offset + args.limit
+    if after >= total:
         return None
-    others = [pair for pair in request.query_params.multi_items() if pair[0] != "page"]
-    return f"{request.url.path}?{urlencode([*others, ('page', body['page'] + 1)])}"
+    by_page = "page" in type(args).model_fields
+    name, value = ("page", args.page + 1) if by_page else ("offset", after)
+    others = [pair for pair in request.query_params.multi_items() if pair[0] != name]
+    return f"{request.url.path}?{urlencode([*others, (name, value)])}"
 
 
 async def _once(
