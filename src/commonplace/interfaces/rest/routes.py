@@ -64,7 +64,8 @@ async def respond(action: Action, request: Request) -> Response:
             raise Invalid("`If-Match` and `expected_revision` differ; send one of them.")
         args = args.model_copy(update={IF_REVISION: expected})
     key = request.headers.get("idempotency-key")
-    if key is not None and action.method == "POST" and action.status == 201:
+    creates = action.method == "POST" and action.status == 201
+    if key is not None and creates and caller.person_id:  # nobody's keys could be anybody's
         return await _once(action, services, caller, args, key)
     try:
         answer = await action.answer(services, caller, args)
