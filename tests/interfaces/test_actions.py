@@ -269,27 +269,27 @@ def arguments_of(action: Action, stock: Stock) -> Json:
     return {name: put(value) for name, value in CASES[action.name].items()}
 
 
-async def over_rest(action: Action, folder: Path, stock: Stock) -> Json:
-    given = arguments_of(action, stock)
+async def ask_rest(
+    action: Action, folder: Path, stock: Stock, headers: dict[str, str] | None = None, **more: Any
+) -> httpx.Response:
+    given = arguments_of(action, stock) | more
     path = action.path.format(**given)
     given = {name: each for name, each in given.items() if name not in action.path_fields}
     in_query = action.query if action.method in ("POST", "PATCH") else given
     async with opened(folder, stock) as client:
         if action.name == "accept_invitation":
             del client.headers["Authorization"]
-        response = await client.request(
+        return await client.request(
             action.method,
             path,
             params={name: each for name, each in given.items() if name in in_query},
             json={name: each for name, each in given.items() if name not in in_query} or None,
+            headers=headers,
         )
-    assert response.status_code in (action.status, *action.also), response.text
-    answer: Json = response.json()
-    return answer
 
 
-async def over_mcp(action: Action, folder: Path, stock: Stock) -> Json:
-    given = arguments_of(action, stock)
+async def ask_mcp(action: Action, folder: Path, stock: Stock, **more: Any) -> Json:
+    given = arguments_of(action, stock) | more
     name = action.name
     if action.manage:
         name, data = "manage", dict(given)
@@ -297,7 +297,18 @@ async def over_mcp(action: Action, folder: Path, stock: Stock) -> Json:
         if "entity_id" in data:
             given["entity_id"] = data.pop("entity_id")
     async with opened(folder, stock) as client:
-        answer = await call_tool(client, name, given)
+        return dict(await call_tool(client, name, given))
+
+
+def over_rest(action: Action, folder: Path, stock: Stock) -> Json:
+    response = asyncio.run(ask_rest(action, folder, stock))
+    assert response.status_code in (action.status, *action.also), response.text
+    answer: Json = response.json()
+    return answer
+
+
+def over_mcp(action: Action, folder: Path, stock: Stock) -> Json:
+    answer = asyncio.run(ask_mcp(action, folder, stock))
     assert "result" in answer, answer
     structured: Json = answer["result"]["structuredContent"]
     assert answer["result"]["content"][0]["text"].strip()
@@ -356,17 +367,17 @@ def test_every_action_has_a_case() -> None:
 def test_all_interfaces_answer_alike(action: Action, stock: Stock, copies: Iterator[Path]) -> None:
     rest = None
     if action.route:
-        rest = asyncio.run(over_rest(action, next(copies), stock))
+        rest = over_rest(action, next(copies), stock)
         check_schema(rest, action.output.reference)
         rest.pop("next", None)  # an address of REST
     if action.manage:
-        answer = asyncio.run(over_mcp(action, next(copies), stock))
+        answer = over_mcp(action, next(copies), stock)
         jsonschema.validate(answer, TOOLS["manage"].listing.output_schema)
         assert (answer["success"], answer["action"]) == (True, action.name)
         if rest is not None and action.output is not OK:
             expect_alike({"message": answer["message"], **answer["data"]}, rest, stock)
     elif action.tool:
-        answer = asyncio.run(over_mcp(action, next(copies), stock))
+        answer = over_mcp(action, next(copies), stock)
         jsonschema.validate(answer, TOOLS[action.name].listing.output_schema)
         if rest is not None and action.tool.shape is None:
             assert steady(answer, stock) == steady(compact(rest), stock)
@@ -378,3 +389,27 @@ def expect_alike(answer: Json, rest: Json, stock: Stock) -> None:
     one, other = common(steady(answer, stock), steady(compact(rest), stock))
     assert one == other
     assert one, "nothing to compare"
+
+
+GUARDED = {
+    name: action
+    for name, action in ACTIONS.items()
+    if "expected_revision" in action.input.model_fields
+}
+
+
+@pytest.mark.parametrize("action", GUARDED.values(), ids=GUARDED)
+def test_stale_revisions_are_refused(action: Action, stock: Stock, copies: Iterator[Path]) -> None:
+    folder = next(copies)
+    stale = asyncio.run(ask_rest(action, folder, stock, expected_revision=999))
+    assert (stale.status_code, stale.json()["error"]) == (409, "conflict")
+    revision = stale.json()["revision"]
+    stale = asyncio.run(ask_rest(action, folder, stock, {"If-Match": 'W/"999"'}))
+    assert (stale.status_code, stale.json()["error"]) == (412, "precondition_failed")
+    assert stale.json()["revision"] == revision
+    if action.manage:
+        error = asyncio.run(ask_mcp(action, folder, stock, expected_revision=999))["error"]
+        assert (error["code"], error["data"]["error"]) == (-32603, "conflict")
+        assert error["data"]["revision"] == revision
+    fresh = asyncio.run(ask_rest(action, folder, stock, {"If-Match": f'W/"{revision}"'}))
+    assert fresh.status_code == action.status, fresh.text
