@@ -1,7 +1,7 @@
 """An action: something that can be done, declared once for MCP, REST, command line and docs."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
@@ -52,6 +52,7 @@ class Done:
     item: Item | None
     message: str
     data: Json
+    lines: Sequence[str] = ()  # that say in words what `data` lists
 
 
 @dataclass(frozen=True)

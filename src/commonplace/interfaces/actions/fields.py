@@ -333,3 +333,11 @@ MaxChars = Annotated[
     WHOLE,
     Cli(hidden=True),
 ]
+
+# Fields whose names and limits say enough to agents; their help is for people.
+CLEAR = frozenset(
+    "query limit offset title content category languages language tags technologies metadata "
+    "assignees assignee goal token_budget in_kb item_id id disk_id content_max_chars "
+    "include_content depth source_title check_conflicts skip_conflicts conflict_threshold tag "
+    "from_section project priority repository_url kind url text scope intent max_chars".split()
+)

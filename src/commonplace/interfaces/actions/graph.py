@@ -26,7 +26,13 @@ from commonplace.interfaces.actions.fields import (
     chars,
     number,
 )
-from commonplace.interfaces.actions.items import SUMMARY_CHARS, list_line, shorten
+from commonplace.interfaces.actions.items import (
+    SUMMARY_CHARS,
+    list_line,
+    shorten,
+    to_the_second,
+    written_summary,
+)
 from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, one, said
 from commonplace.model import Caller, Item, Json, Kind, Neighbour, Neighbourhood, Relation
 
@@ -201,21 +207,12 @@ def _cycles(walk: Walk, call: Call) -> list[list[str]] | None:
 
 
 HAS_MORE = Field(bool, lambda walk, call: call.args.offset + len(walk.nodes) < walk.total)
-WALK_TOOL = Shape(  # what agents need of it
-    "ExplorationByTool",
+EXPLORED = Shape(
+    "Explored",
     Walk,
     mode=Field(str, lambda walk, call: call.args.mode),
-    entity=one(NODE, "start", "The start"),
-    entities=many(NODE, "nodes"),
-    relations=Field([RELATION], _relations, "Between the entities of this answer"),
     total=said(int, "total", "Number of entities, as far as the traversal went"),
     has_more=HAS_MORE,
-    truncated=Field(
-        bool,
-        lambda walk, call: walk.truncated or None,
-        "Some entities have more relations than were followed",
-        True,
-    ),
     cycles=Field(
         list[list[str]],
         _cycles,
@@ -226,8 +223,11 @@ WALK_TOOL = Shape(  # what agents need of it
 WALK = Shape(
     "Exploration",
     Walk,
-    "truncated",
-    base=WALK_TOOL,
+    base=EXPLORED,
+    entity=one(NODE, "start", "The start"),
+    entities=many(NODE, "nodes"),
+    relations=Field([RELATION], _relations, "Between the entities of this answer"),
+    truncated=said(bool, "truncated", "Some entities have more relations than were followed"),
     limit=Field(int, lambda walk, call: call.args.limit),
     offset=Field(int, lambda walk, call: call.args.offset),
     next=NEXT,
@@ -237,6 +237,28 @@ WALK = Shape(
             exclude_defaults=True, exclude={"mode", "limit", "offset"}
         ),
     ),
+)
+NODE_TOOL = Shape(  # what agents need of them
+    "GraphNodeByTool",
+    Node,
+    base=NODE,
+    summary=Field(str | None, lambda node, call: written_summary(node.item)),
+    created_at=Field(datetime, lambda node, call: to_the_second(node.item.created_at)),
+)
+WALK_TOOL = Shape(
+    "ExplorationByTool",
+    Walk,
+    base=EXPLORED,
+    entity=one(NODE_TOOL, "start"),
+    entities=many(NODE_TOOL, "nodes"),
+    relations=Field(
+        list[Json],
+        lambda walk, call: [
+            {name: relation[name] for name in ("from", "type", "to")}
+            for relation in _relations(walk, call)
+        ],
+    ),
+    truncated=Field(bool, lambda walk, call: walk.truncated or None, optional=True),
 )
 RELATIONS = Shape(
     "EntityRelations",
@@ -262,7 +284,8 @@ def _node_line(node: Json) -> str:
     if node["relationship"] is None:
         return list_line(node)
     arrow = "->" if node["direction"] == "outgoing" else "<-"
-    return f"{list_line(node)} {arrow} {node['relationship']} {node['via']}"
+    via = f" {node['via']}" if node["distance"] > 1 else ""  # else it is the start
+    return f"{list_line(node)} {arrow} {node['relationship']}{via}"
 
 
 # -- what is done

@@ -1,5 +1,6 @@
 """Actions on items: add, search, read, list, change, delete, versions and jobs."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
@@ -32,10 +33,12 @@ from commonplace.interfaces.actions.fields import (
     patch_of,
 )
 from commonplace.interfaces.actions.shapes import (
+    Call,
     Field,
     Listing,
     Shape,
     many,
+    moment,
     said,
     within,
 )
@@ -217,13 +220,13 @@ ITEM = Shape(
 LISTED_ITEM = Shape(
     "ListedItem",
     model.Item,
-    id="id",
+    id="entity_id",  # half as long as the UUID, and accepted wherever that is
     type="entity_type",
     title="title",
     status=Field(str | None, lambda item, call: None if item.state == "ready" else item.state),
     status_reason="status_reason",
-    summary=Field(str | None, lambda item, call: shorten(item.summary, SUMMARY_CHARS) or None),
-    created_at="created_at",
+    summary=Field(str | None, lambda item, call: written_summary(item)),
+    created_at=Field(datetime, lambda item, call: to_the_second(item.created_at)),
 )
 FOLDER_REF = Shape("FolderRef", model.Folder, "id name")
 PART = "commonplace.core.items.item_parts.ItemPart"
@@ -271,7 +274,7 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     PART,
     **within("item", "id content_id title kind url"),
     text="text",
-    sections=many(SECTION, "sections"),
+    sections=Field([SECTION], lambda part, call: brief_sections(part, call)),
     next_section="next_section",
     **within("item", "summary key_points tags in_kb"),
     folders=many(FOLDER_REF, "folders"),
@@ -290,6 +293,29 @@ def shorten(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
+def written_summary(item: model.Item) -> str | None:
+    """Return the summary for a list of titles, if a model wrote it. Those that are taken from the
+    text tell agents less than they cost."""
+    written = item.summary if item.metadata.get("ai_generated") else ""
+    return shorten(written, SUMMARY_CHARS) or None
+
+
+def to_the_second(at: datetime) -> str:
+    return moment(at)[:19] + "Z"
+
+
+def brief_sections(part: "ItemPart", call: Call) -> list[Json]:
+    """Return where the sections of a part are, with headings only where they change."""
+    shown: list[Json] = []
+    heading = ""
+    for section in part.sections:
+        shown.append(SECTION(section, call))
+        if section.heading == heading:
+            del shown[-1]["heading"]
+        heading = section.heading
+    return shown
+
+
 # -- texts of answers, for agents and people
 
 
@@ -299,8 +325,8 @@ def on_one_line(title: str) -> str:
 
 
 def list_line(entry: Json) -> str:
-    """Return an entry of a list on one line: id, title, type, status and date."""
-    facts = [entry["type"], entry.get("status"), entry["created_at"][:10]]
+    """Return an entry of a list on one line: id (it begins with the type), title, status, date."""
+    facts = [entry["status"], entry["created_at"][:10]]
     return f"- [{entry['id']}] {on_one_line(entry['title'])} ({', '.join(filter(None, facts))})"
 
 

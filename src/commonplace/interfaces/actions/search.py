@@ -1,6 +1,7 @@
 """Searching passages and entities, and reading what was found."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from commonplace.core.entities.validation import since as parse_since
@@ -27,10 +28,11 @@ from commonplace.interfaces.actions.items import (
     DEGRADED,
     FETCH_CHARS,
     ORIGIN,
-    SECTION,
     as_json,
+    brief_sections,
     on_one_line,
     shorten,
+    to_the_second,
 )
 from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, plain, said
 from commonplace.model import Caller, Hit, ItemFilter, Json, Mode, SearchResult
@@ -46,9 +48,9 @@ if TYPE_CHECKING:
 class Search(Input):
     query: Query
     limit: Annotated[int, number(1, 20, "How many passages to return"), WHOLE] = 8
-    mode: Annotated[
-        ModeName, about("keyword: exact names, error codes; semantic: paraphrases; hybrid: both")
-    ] = Mode.HYBRID
+    mode: Annotated[ModeName, about("keyword: exact names, error codes; semantic: paraphrases")] = (
+        Mode.HYBRID
+    )
 
 
 class SearchEntities(Input):
@@ -176,6 +178,29 @@ RESULTS = Shape(  # of the hits, and why they may be incomplete
 )
 
 
+RESULT_TOOL = Shape(
+    "EntityResultByTool",
+    Hit,
+    base=RESULT,
+    created_at=Field(datetime, lambda hit, call: to_the_second(hit.passage.created_at)),
+    metadata=Field(Json, lambda hit, call: _brief(_about_hit(hit, call))),
+)
+RESULTS_TOOL = Shape(
+    "EntityResultsByTool",
+    None,
+    base=RESULTS,
+    results=Field(
+        [RESULT_TOOL],
+        lambda found, call: [RESULT_TOOL(hit, call) for hit in found[0][: call.args.limit]],
+    ),
+)
+
+
+def _brief(metadata: Json) -> Json:
+    """Leave out tags, and the section if it is the first one, where reading begins anyway."""
+    return {name: value for name, value in metadata.items() if value and name != "tags"}
+
+
 @dataclass(frozen=True, slots=True)
 class Fetched:
     """An entity with its relations, and the part of its text that was asked for."""
@@ -194,7 +219,7 @@ def _about_fetched(fetched: Fetched, call: Call) -> Json:
         **own,
         **{name: value for name, value in shown.items() if value},
         **({"transcription_status": status} if status else {}),
-        "sections": [SECTION(section, call) for section in fetched.part.sections],
+        "sections": brief_sections(fetched.part, call),
         "next_section": fetched.part.next_section,
     }
 
@@ -231,10 +256,13 @@ def _hits_text(found: Json, value: Any) -> str:
 def results_text(found: Json, value: Any) -> str:
     lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
     for rank, result in enumerate(found["results"], 1):
-        title = on_one_line(result["title"])
-        lines.append(f"{rank}. [{result['id']}] {title} ({result['type']}, {result['score']:.2f})")
+        facts = [result["metadata"].get("status"), f"{result['score']:.2f}"]
+        title = f"{on_one_line(result['title'])} ({', '.join(filter(None, facts))})"
+        lines.append(f"{rank}. [{result['id']}] {title}")
         if result["content"]:
             lines.append("   " + result["content"].replace("\n", "\n   "))
+    if found["has_more"]:
+        lines.append("There is more: raise limit, or narrow the search.")
     return "\n".join(lines if found["results"] else [*lines, "Nothing found."])
 
 
@@ -277,6 +305,7 @@ ACTIONS = (
             "filters; one result each, with its best passage. Search before answering from "
             "memory. fetch reads one in full.",
             results_text,
+            shape=RESULTS_TOOL,
             shown="results total has_more",
         ),
         run=lambda services, caller, args: services.entity_search.search(caller, args.question),

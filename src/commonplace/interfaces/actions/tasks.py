@@ -39,7 +39,7 @@ from commonplace.interfaces.actions.fields import (
     number,
     patch_of,
 )
-from commonplace.interfaces.actions.items import Paged
+from commonplace.interfaces.actions.items import Paged, on_one_line
 from commonplace.interfaces.actions.shapes import Call, Field, Listing, Shape, many, said
 from commonplace.model import Caller, ItemFilter, Json
 from commonplace.model.workflow import EPIC, STEPS, TASK, Machine
@@ -216,11 +216,20 @@ def _estimated(value: Any, call: Call) -> Done:
 def _prioritized(value: Any, call: Call) -> Done:
     ranked, total = value
     message = f"{total} open task{'s' * (total != 1)}, most important first."
-    return Done(None, message, {"tasks": [RANKED(each, call) for each in ranked], "total": total})
+    tasks = [RANKED(each, call) for each in ranked]
+    return Done(None, message, {"tasks": tasks, "total": total}, [*map(_task_line, tasks)])
 
 
 def _suggested(value: Any, call: Call) -> Done:
-    return Done(None, value[1], {"suggestions": SUGGESTIONS(value, call)["suggestions"]})
+    tasks = SUGGESTIONS(value, call)["suggestions"]
+    lines = [f"{_task_line(task)} Next: {task['action']}" for task in tasks]
+    return Done(None, value[1], {"suggestions": tasks}, lines)
+
+
+def _task_line(task: Json) -> str:
+    facts = ", ".join(filter(None, [task["status"], task["priority"], task["due_date"]]))
+    reasons = "; ".join(task["reasons"])
+    return f"- [{task['id']}] {on_one_line(task['title'])} ({facts}): {reasons}."
 
 
 def _cycles(value: Any, call: Call) -> Done:
@@ -232,6 +241,7 @@ def _cycles(value: Any, call: Call) -> Done:
         None,
         found if cycles else "No task waits for itself.",
         {"cycles": data, "has_cycles": bool(cycles)},
+        [f"- {' -> '.join(item.entity_id for item in cycle)}" for cycle in cycles],
     )
 
 
