@@ -48,32 +48,28 @@ class Admission:
         self._most = settings.max_connections
         self._proxies = [ip_network(each) for each in settings.proxies]
         self._open: Counter[str] = Counter()
-        self._total = 0
-        self.probes: list[
-            LimitedProtocol
-        ] = []  # connections that may only ask for PROBES, the oldest first
+        # connections that may only ask for PROBES, the oldest first
+        self.probes: list[LimitedProtocol] = []
         self._warn_at = 0.0
 
     def admit(self, address: str, now: float) -> str | None:
         """Count a new connection; None when there are too many. The answer goes to `release`."""
         network = "" if self._is_proxy(address) else network_of(address)
         crowded = bool(network) and self._open[network] >= MAX_PER_ADDRESS
-        if self._most and (crowded or self._total >= self._most):
+        if self._most and (crowded or self._open.total() >= self._most):
             if now >= self._warn_at:
                 log.warning(
                     "Refused a connection from %s: %d are open, %d of them from there",
                     address,
-                    self._total,
+                    self._open.total(),
                     self._open[network],
                 )
                 self._warn_at = now + 60
             return None
         self._open[network] += 1
-        self._total += 1
         return network
 
     def release(self, network: str) -> None:
-        self._total -= 1
         self._open[network] -= 1
         if not self._open[network]:
             del self._open[network]
@@ -96,10 +92,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def __init__(self, admission: Admission, **options: Any) -> None:
         super().__init__(**options)
         self._admission = admission
+        # None: there is no room for it, but an orchestrator must not take the server for dead
         self._network: str | None = None
-        self._probes = (
-            False  # there is no room for it, but an orchestrator must not take the server for dead
-        )
         self._refusal: tuple[int, str, str] | None = None  # what to answer when the parser gives up
         self._running: RequestResponseCycle | None = None
         self._lingering = False
@@ -123,7 +117,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self.client[0] if self.client else "", self.loop.time()
         )
         if self._network is None:
-            self._probes = True
             self._admission.probes.append(self)
             if len(self._admission.probes) > MAX_PROBES:
                 self._admission.probes.pop(0).turn_away()
@@ -171,7 +164,7 @@ class LimitedProtocol(HttpToolsProtocol):
                     "The body came too slowly. Send it again over a faster connection.",
                 )
         elif not self._is_busy() and now - self._since > (
-            PROBE_SECONDS if self._probes else HEADER_SECONDS
+            PROBE_SECONDS if self._network is None else HEADER_SECONDS
         ):
             if self._pending:
                 self._refuse(408, "request_timeout", f"Headers may take {HEADER_SECONDS:.0f} s.")
@@ -204,13 +197,13 @@ class LimitedProtocol(HttpToolsProtocol):
                 "bad_request",
                 "Upgrades are not supported. Send the request without `Upgrade`.",
             )
-        if self._probes and self.url not in PROBES:
+        if self._network is None and self.url not in PROBES:
             self._give_up(*CROWDED)
         self._advanced = self._in_body = True
         self._credit, self._credit_at = BODY_GRACE_SECONDS, self.loop.time()
         super().on_headers_complete()
         # An answer that comes before the whole body ends the connection: the rest is not read.
-        self._keep_alive = self.cycle.keep_alive and not upgrades and not self._probes
+        self._keep_alive = self.cycle.keep_alive and not upgrades and self._network is not None
         self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:

@@ -9,15 +9,12 @@ from tempfile import TemporaryDirectory
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
-from commonplace.core.items.drafts import Draft
 from commonplace.errors import SOURCE_ERRORS, Invalid
-from commonplace.interfaces.actions.fields import parse
-from commonplace.interfaces.actions.uploads import NewUpload
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live_progress import events, watch
 from commonplace.interfaces.web.pages.library import row_of
 from commonplace.interfaces.web.request import WebRequest, get, post
-from commonplace.model import Item
+from commonplace.model import Item, Json
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 TITLE = 120
@@ -38,7 +35,8 @@ async def add(request: WebRequest) -> Response:
             request.caller, request.text("upload")
         )
     else:
-        draft = _draft(request, text)
+        source = _source(text, request.text("title").strip())
+        draft = request.input("add_to_knowledge", **source).draft
         added = await request.services.queued_items.submit(request.caller, draft, folder or None)
     if not request.wants_page:
         return JSONResponse({"id": added.item.id, "row": await row_of(request, added.item.id)})
@@ -56,8 +54,7 @@ async def _add_files(
         raise Invalid(
             "Add the files and the note one after the other: take either of them out of the box."
         )
-    kept: list[Item] = []
-    failed: list[str] = []
+    kept, failed = list[Item](), list[str]()
     for file in files:
         name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
         try:
@@ -87,16 +84,12 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
         return added.item
 
 
-def _draft(request: WebRequest, text: str) -> Draft:
-    """Fetch a lone address; keep everything else as a note with its first line as title."""
-    title = request.text("title").strip()
+def _source(text: str, title: str) -> Json:
+    """Return the fields of a lone address, or of a note with its first line as title."""
     if _ADDRESS.fullmatch(text):
-        values = {"kind": "url", "url": text, "title": title or None}
-    else:
-        first = text.splitlines()[0].strip("# ") if text else ""
-        values = {"kind": "text", "text": text, "title": title or first[:TITLE] or None}
-    draft: Draft = request.input("add_to_knowledge", **values).draft
-    return draft
+        return {"kind": "url", "url": text, "title": title or None}
+    first = text.splitlines()[0].strip("# ") if text else ""
+    return {"kind": "text", "text": text, "title": title or first[:TITLE] or None}
 
 
 async def promise(request: WebRequest) -> Response:
@@ -106,13 +99,11 @@ async def promise(request: WebRequest) -> Response:
         raise Invalid("The file is empty.")
     if not isinstance(body.get("folder", ""), str):
         raise Invalid("`folder` must be the id of a folder.")
-    file = parse(
-        NewUpload,
-        {
-            "filename": body.get("name"),
-            "content_type": body.get("type") or "application/octet-stream",
-            "size": body.get("size"),
-        },
+    file = request.input(
+        "create_upload",
+        filename=body.get("name"),
+        content_type=body.get("type") or "application/octet-stream",
+        size=body.get("size"),
     )
     # Through this server also where files lie in an object store: the page's policy lets it
     # speak to nobody else.

@@ -4,10 +4,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
+from markupsafe import Markup
 from starlette.responses import Response
 
 from commonplace.core.work.graph import GraphQuery
-from commonplace.interfaces.web.graph_svg import Edge, Node, picture, whole_map
+from commonplace.interfaces.web.graph_svg import Node, picture, whole_map
 from commonplace.interfaces.web.request import WebRequest, get
 from commonplace.model import Item, Relation
 
@@ -15,11 +16,22 @@ NEAR = 80
 CLUSTERS, LISTED = 24, 6
 
 
-def edges_of(items: Sequence[Item], relations: Sequence[Relation]) -> list[Edge]:
+async def draw(
+    center: Item,
+    items: Sequence[Item],
+    relations: Sequence[Relation],
+    path: str,
+    said: str,
+    *,
+    layered: bool = False,
+) -> Markup:
+    """Draw items around one of them; each leads to its page below `path`."""
+    nodes = [Node(each, f"{path}/{each.public_id}", each.id == center.id) for each in items]
     at = {item.id: n for n, item in enumerate(items)}
-    return [
+    edges = [
         (at[r.from_id], at[r.to_id], r.kind) for r in relations if r.from_id in at and r.to_id in at
     ]
+    return await asyncio.to_thread(picture, nodes, edges, said, layered=layered)
 
 
 async def show(request: WebRequest) -> Response:
@@ -50,15 +62,15 @@ async def near(request: WebRequest) -> Response:
         request.caller, request.path("item_id"), GraphQuery(), depth=depth, limit=NEAR
     )
     items = [found.center, *(reached.item for reached in found.reached)]
-    nodes = [Node(item, f"/graph/{item.public_id}", item.id == found.center.id) for item in items]
     return request.page(
         "near.html",
         center=found.center,
         reached=found.reached,
-        drawing=await asyncio.to_thread(
-            picture,
-            nodes,
-            edges_of(items, found.relations),
+        drawing=await draw(
+            found.center,
+            items,
+            found.relations,
+            "/graph",
             f"What {found.center.title} is joined to",
         ),
         depth=depth,

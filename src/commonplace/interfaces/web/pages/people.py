@@ -71,18 +71,19 @@ async def accept(request: WebRequest) -> Response:
         done = await joining.accept_as_visitor(request.visitor, secret)
         return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
     try:
-        session = await joining.accept_with_password(
-            secret,
-            request.text("name"),
-            request.text("email"),
-            request.text("password"),
-            about=request.browser,
+        await request.start_session(
+            await joining.accept_with_password(
+                secret,
+                request.text("name"),
+                request.text("email"),
+                request.text("password"),
+                about=request.browser,
+            )
         )
     except NotFound:
         raise
     except CommonplaceError as error:
         return await show_invitation(request, error)
-    await request.start_session(session)
     return request.redirect(
         "/", "Welcome. You also have a library of your own; the names are at the top."
     )

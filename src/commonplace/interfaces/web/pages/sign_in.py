@@ -21,16 +21,17 @@ async def show(request: WebRequest, error: CommonplaceError | None = None) -> Re
 
 async def sign_in(request: WebRequest) -> Response:
     try:
-        secret = await request.services.accounts.sign_in(
-            request.text("email"),
-            request.text("password"),
-            address=request.address,
-            about=request.browser,
-            device=request.device,
+        await request.start_session(
+            await request.services.accounts.sign_in(
+                request.text("email"),
+                request.text("password"),
+                address=request.address,
+                about=request.browser,
+                device=request.device,
+            )
         )
     except CommonplaceError as error:
         return await show(request, error)
-    await request.start_session(secret)
     return request.redirect(_next(request.text("next") or "/"))
 
 
@@ -53,16 +54,17 @@ async def show_claim(request: WebRequest, error: CommonplaceError | None = None)
 
 async def claim(request: WebRequest) -> Response:
     try:
-        secret = await request.services.accounts.claim(
-            request.path("secret"),
-            request.text("name"),
-            request.text("email"),
-            request.text("password"),
-            about=request.browser,
+        await request.start_session(
+            await request.services.accounts.claim(
+                request.path("secret"),
+                request.text("name"),
+                request.text("email"),
+                request.text("password"),
+                about=request.browser,
+            )
         )
     except (Invalid, NameTaken) as error:
         return await show_claim(request, error)
-    await request.start_session(secret)
     return request.redirect("/", "The library is yours. Welcome.")
 
 

@@ -1,6 +1,5 @@
 """Projects, epics and tasks as a list and a board; a task with notes and dependencies."""
 
-import asyncio
 from collections.abc import Sequence
 
 from starlette.responses import JSONResponse, Response
@@ -8,9 +7,8 @@ from starlette.responses import JSONResponse, Response
 from commonplace.core.entities.entities import Entity
 from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
-from commonplace.interfaces.web.graph_svg import Node, picture
 from commonplace.interfaces.web.markdown_html import rendered
-from commonplace.interfaces.web.pages.graph import edges_of
+from commonplace.interfaces.web.pages.graph import draw
 from commonplace.interfaces.web.request import WebRequest, get, post, post_then
 from commonplace.model import EntityType, ItemFilter, Kind, now
 from commonplace.model.workflow import ENDED, EPIC, MACHINES, TASK, notes
@@ -98,13 +96,8 @@ async def one(request: WebRequest) -> Response:
     if machine:
         chain = await services.graph.dependencies(caller, item.id, GraphQuery())
     if chain and len(chain.items) > 1:
-        drawn = await asyncio.to_thread(
-            picture,
-            [Node(each, f"/work/{each.public_id}", each.id == item.id) for each in chain.items],
-            edges_of(chain.items, chain.relations),
-            f"What {item.title} waits for",
-            layered=True,
-        )
+        said = f"What {item.title} waits for"
+        drawn = await draw(item, chain.items, chain.relations, "/work", said, layered=True)
     if machine is EPIC:
         tasks, _ = await services.tasks.page(caller, TASKS, epic=item.id, limit=MOST, offset=0)
     return request.page(
