@@ -29,12 +29,16 @@ class Audience(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class OutlinedSection:
-    """A section for others. It has no field for the text."""
-
+class SectionHead:
     index: int  # from 1
     word_count: int
     key_points: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedSection(SectionHead):
+    """A section for others. It has no field for the text."""
+
     snippet: str
 
 
@@ -67,10 +71,7 @@ class RedactedDisk(DiskSummary):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSection:
-    index: int
-    word_count: int
-    key_points: tuple[str, ...]
+class OpenSection(SectionHead):
     text: str
 
 

@@ -7,21 +7,15 @@ import time
 import unicodedata
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from commonplace.errors import NotFound
 
 Json = dict[str, Any]
 
-
-class HasId(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-Identified = TypeVar("Identified", bound=HasId)
 
 _MOST_MARKS = 30  # on one letter, as in Unicode's Stream-Safe Text Format
 # A long run of characters from the blocks that have combining marks: few texts have one. Written as
@@ -94,7 +88,18 @@ def _is_mark(character: str) -> bool:
     return unicodedata.combining(unicodedata.normalize("NFKD", character)[0]) != 0
 
 
-def find_by_id(found: Iterable[Identified], wanted: str, what: str) -> Identified:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A value that belongs to a library and has an id."""
+
+    id: str
+    library_id: str
+
+
+S = TypeVar("S", bound=Stored)
+
+
+def find_by_id(found: Iterable[S], wanted: str, what: str) -> S:
     """Return the one with this id. Raises NotFound if there is none."""
     for each in found:
         if each.id == wanted:

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from commonplace.model.ids import Json, digest, normalize, now, parse_time
+from commonplace.model.ids import Json, Stored, digest, normalize, now, parse_time
 from commonplace.model.jobs import Job
 from commonplace.model.source_content import Mark
 
@@ -40,9 +40,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
-    id: str
-    library_id: str
+class Folder(Stored):
     name: str
     created_at: datetime
     item_count: int = 0
@@ -126,9 +124,7 @@ def publication_date(metadata: Json) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    id: str
-    library_id: str
+class Item(Stored):
     public_id: str
     content_id: str
     entity_type: str
@@ -188,11 +184,9 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Stored):
     """A file that a caller has announced."""
 
-    id: str
-    library_id: str
     owner: str  # who may finish it: the caller's `limit_key`
     filename: str
     content_type: str
@@ -210,11 +204,9 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(Stored):
     """A feed subscription; entries are added with the rights of the subscriber."""
 
-    id: str
-    library_id: str
     url: str
     title: str
     person_id: str

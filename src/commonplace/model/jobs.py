@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from commonplace.model.ids import Json, now
+from commonplace.model.ids import Json, Stored, now
 
 INGEST = "ingest"  # read the source of an item that was accepted unread
 EMBED = "embed"  # compute vectors of sections
@@ -23,9 +23,7 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    id: str
-    library_id: str
+class Job(Stored):
     item_id: str
     kind: str
     state: JobState = JobState.QUEUED

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, get_args
 
-from commonplace.model.ids import Json, digest, now
+from commonplace.model.ids import Json, Stored, digest, now
 from commonplace.model.items import Item
 
 Intent = Literal[
@@ -119,11 +119,9 @@ class Ticket(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Stored):
     """A text as it was captured, which never changes. The item made of it points here."""
 
-    id: str
-    library_id: str
     item_id: str
     title: str
     text: str
@@ -166,11 +164,9 @@ class CandidateState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Stored):
     """A proposal in the review queue."""
 
-    id: str
-    library_id: str
     source_id: str  # the item with the notes; it is deleted with that
     owner: str  # who queued it: a token's id, else the person's
     proposal: Proposal

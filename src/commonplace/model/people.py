@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from commonplace.model.ids import now
+from commonplace.model.ids import Stored, now
 from commonplace.model.items import Origin
 
 
@@ -96,9 +96,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    id: str
-    library_id: str
+class Token(Stored):
     person_id: str
     name: str
     capabilities: frozenset[Capability]
@@ -131,11 +129,9 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
-class Invitation:
+class Invitation(Stored):
     """An invitation to a library for the holder of its secret, or only for one email."""
 
-    id: str
-    library_id: str
     role: Role
     email: str | None
     invited_by: str

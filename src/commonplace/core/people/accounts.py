@@ -16,6 +16,7 @@ from commonplace.core.people.authorization import (
     Needs,
     digest,
     may,
+    owner_of_library,
     whole_seconds,
 )
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
@@ -24,7 +25,6 @@ from commonplace.model import (
     Capability,
     Membership,
     Person,
-    Role,
     Token,
     WebSession,
     find_by_id,
@@ -42,7 +42,6 @@ DEVICE, DEVICE_LIFETIME = "device", timedelta(days=365)
 ATTEMPTS, FROM_ONE_ADDRESS, ON_ONE_ACCOUNT, WINDOW = 10, 50, 100, 900
 HASHING = 2  # passwords checked at once: each takes 64 MB and a core
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
-_WRONG = "Wrong email or password."
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,7 @@ class Visitor:
     @property
     def as_owner(self) -> Caller:
         """The person as the owner of their own library, whichever is open."""
-        return Caller(
-            self.person.id, self.person.id, self.person.name, frozenset(Capability), role=Role.OWNER
-        )
+        return owner_of_library(self.person)
 
 
 class Accounts:
@@ -105,18 +102,16 @@ class Accounts:
             may(library.role, frozenset(Capability)),
             role=library.role,
         )
-        if session.view_as is not None:
-            tokens = await self._store.tokens.of_library(library.library_id)
-            token = next((token for token in tokens if token.id == session.view_as), None)
-            if token is not None:
-                seen = replace(
-                    caller,
-                    capabilities=frozenset({Capability.READ}),
-                    folders=token.folders,
-                    kb_only=token.kb_only,
-                )
-                return Visitor(person, session, library, tuple(libraries), seen, token, extended)
-        return Visitor(person, session, library, tuple(libraries), caller, extended=extended)
+        tokens = await self._store.tokens.of_library(library.library_id) if session.view_as else []
+        token = next((token for token in tokens if token.id == session.view_as), None)
+        if token is not None:
+            caller = replace(
+                caller,
+                capabilities=frozenset({Capability.READ}),
+                folders=token.folders,
+                kb_only=token.kb_only,
+            )
+        return Visitor(person, session, library, tuple(libraries), caller, token, extended)
 
     async def sign_in(
         self, email: str, password: str, *, address: str, about: str, device: str | None = None
@@ -130,19 +125,22 @@ class Accounts:
             await self._store.accounts.password_hash(person.id) if person else None, password
         )
         if person is None or not right:
-            raise Unauthorized(_WRONG)
+            raise Unauthorized("Wrong email or password.")
         return await self.open_session(person.id, about)
 
     async def limit_attempts(self, account: str, address: str, device: str | None) -> None:
         """Count a sign-in attempt. A known device has its own limit, so that nobody can lock its
         owner out; others are limited by IP address and account."""
-        if device and await self._is_known(device, account):
-            await self.throttle(f"signin-by:{digest(device)}", ATTEMPTS)
-            return
         # The IP address first: attempts beyond its limit must not count against the account.
-        await self.throttle(f"signin-from:{address}", FROM_ONE_ADDRESS)
-        await self.throttle(f"signin:{address}:{account}", ATTEMPTS)
-        await self.throttle(f"signin-on:{account}", ON_ONE_ACCOUNT)
+        limits = {
+            f"signin-from:{address}": FROM_ONE_ADDRESS,
+            f"signin:{address}:{account}": ATTEMPTS,
+            f"signin-on:{account}": ON_ONE_ACCOUNT,
+        }
+        if device and await self._is_known(device, account):
+            limits = {f"signin-by:{digest(device)}": ATTEMPTS}
+        for key, amount in limits.items():
+            await self.throttle(key, amount)
 
     async def remember_device(self, session: str, device: str | None) -> str:
         """Return the secret that marks the session's browser as known at the next sign-in."""
@@ -151,11 +149,7 @@ class Accounts:
             raise Unauthorized("Sign in first.")
         if device and await self._is_known(device, found[1].id):
             return device
-        device = secrets.token_urlsafe(32)
-        await self._store.accounts.add_secret(
-            digest(device), DEVICE, found[1].id, now() + DEVICE_LIFETIME
-        )
-        return device
+        return await self._new_secret(DEVICE, found[1].id, DEVICE_LIFETIME)
 
     async def _is_known(self, device: str, person_id: str) -> bool:
         return await self._store.accounts.check_secret(digest(device), DEVICE) == (True, person_id)
@@ -204,10 +198,11 @@ class Accounts:
 
     async def invitation(self, person: Person) -> str:
         """Create the secret of a sign-in link, valid once and for a day."""
+        return await self._new_secret(CLAIM, person.id, CLAIM_LIFETIME)
+
+    async def _new_secret(self, purpose: str, person_id: str, lifetime: timedelta) -> str:
         secret = secrets.token_urlsafe(32)
-        await self._store.accounts.add_secret(
-            digest(secret), CLAIM, person.id, now() + CLAIM_LIFETIME
-        )
+        await self._store.accounts.add_secret(digest(secret), purpose, person_id, now() + lifetime)
         return secret
 
     async def first_invitation(self) -> str | None:
@@ -285,9 +280,8 @@ class Accounts:
 
     async def can_sign_in(self, person_id: str) -> bool:
         """Whether they have a password or a passkey."""
-        accounts = self._store.accounts
-        return await accounts.password_hash(person_id) is not None or bool(
-            await accounts.passkeys(person_id)
+        return await self._store.accounts.password_hash(person_id) is not None or bool(
+            await self._store.accounts.passkeys(person_id)
         )
 
     async def hashed(self, password: str) -> str:

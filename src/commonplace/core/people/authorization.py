@@ -18,7 +18,7 @@ from commonplace.errors import (
     RateLimited,
     Unauthorized,
 )
-from commonplace.model import Caller, Capability, Event, Role, Token, now
+from commonplace.model import Caller, Capability, Event, Person, Role, Token, now
 from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from commonplace.store import Store
@@ -105,28 +105,31 @@ class Access:
                 "Send `Authorization: Bearer sk_...`. Create a token with `commonplace token "
                 "create`."
             )
-        if bearer.startswith("sk_"):
-            return await self._by_token(bearer)
-        return await self._by_jwt(bearer)
+        identify = self._by_token if bearer.startswith("sk_") else self._by_jwt
+        return await identify(bearer)
 
     async def owner(self) -> Caller | None:
         """Return the first person, for local use: all capabilities, no limits."""
         people = await self._store.people.all()
-        if not people:
-            return None
-        return Caller(
-            people[0].id, people[0].id, people[0].name, frozenset(Capability), role=Role.OWNER
-        )
+        return owner_of_library(people[0]) if people else None
 
     async def admit(self, caller: Caller, needs: Needs, target: str | None = None) -> None:
         """Allow a call and count it, or raise the reason why not."""
         self.require(caller, needs, target)
-        try:
-            await self._spend(caller, needs.bucket)
-        except RateLimited:
-            self._note(caller, needs.name, target, ok=False)
-            raise
-        self._note(caller, needs.name, target, ok=True)
+        bucket, bound = needs.bucket, self._bound(caller, needs.bucket)
+        window = await self._limits.hit(_key(caller, bucket), bound, HOUR) if bound else None
+        allowed = window is None or window.allowed
+        self._note(caller, needs.name, target, ok=allowed)
+        if window and not allowed:
+            wait, name = whole_seconds(window.reset), bucket.name[:-1].replace("_", " ")
+            duration = f"{math.ceil(wait / 60)} min" if wait >= 60 else f"{wait} s"
+            raise RateLimited(
+                wait,
+                f"{name.capitalize()} limit reached: {bound:,} per hour for this token. Retry in "
+                f"{duration}, or raise COMMONPLACE_{bucket.setting.upper()}.",
+                limit=bucket.name,
+                per_hour=bound,
+            )
 
     def require(self, caller: Caller, needs: Needs, target: str | None = None) -> None:
         """Raise the reason why the caller may never make this call, if there is one. Counts
@@ -182,22 +185,6 @@ class Access:
                 # the loop must go on, or events would pile up
                 log.exception("Recent activity could not be written")
 
-    async def _spend(self, caller: Caller, bucket: Bucket) -> None:
-        bound = self._bound(caller, bucket)
-        if not bound:
-            return
-        window = await self._limits.hit(_key(caller, bucket), bound, HOUR)
-        if not window.allowed:
-            wait, name = whole_seconds(window.reset), bucket.name[:-1].replace("_", " ")
-            duration = f"{math.ceil(wait / 60)} min" if wait >= 60 else f"{wait} s"
-            raise RateLimited(
-                wait,
-                f"{name.capitalize()} limit reached: {bound:,} per hour for this token. Retry in "
-                f"{duration}, or raise COMMONPLACE_{bucket.setting.upper()}.",
-                limit=bucket.name,
-                per_hour=bound,
-            )
-
     def _bound(self, caller: Caller, bucket: Bucket) -> int:
         """Return a bucket's calls per hour; 0: unlimited."""
         off = bucket is GRAPH_WRITE and not self._settings.rate_writes_per_hour
@@ -252,12 +239,21 @@ class Access:
         )
 
 
+@dataclass(eq=False)
+class Service:
+    """A part of the core whose verbs admit their caller."""
+
+    _store: Store
+    _access: Access
+
+
 class BoundVerb(Protocol[P, R_co]):
     needs: Needs
 
     def __call__(
         self, caller: Caller, /, *args: P.args, **kwargs: P.kwargs
-    ) -> Coroutine[Any, Any, R_co]: ...
+    ) -> Coroutine[Any, Any, R_co]:
+        """Admit the caller, and run the method."""
 
 
 class Verb(Protocol[P, R_co]):
@@ -266,10 +262,12 @@ class Verb(Protocol[P, R_co]):
     needs: Needs
 
     @overload
-    def __get__(self, service: None, owner: type, /) -> "Verb[P, R_co]": ...
+    def __get__(self, service: None, owner: type, /) -> "Verb[P, R_co]":
+        """Return the method of the class."""
 
     @overload
-    def __get__(self, service: object, owner: type, /) -> BoundVerb[P, R_co]: ...
+    def __get__(self, service: object, owner: type, /) -> BoundVerb[P, R_co]:
+        """Return the method of a service."""
 
 
 def verb(
@@ -344,6 +342,11 @@ def bearer_of(token: Token, limit_key: str | None = None) -> Caller:
         token.role,
         agent=True,
     )
+
+
+def owner_of_library(person: Person) -> Caller:
+    """Return the caller of a person in their own library: all capabilities, no limits."""
+    return Caller(person.id, person.id, person.name, frozenset(Capability), role=Role.OWNER)
 
 
 def may(role: Role, given: frozenset[Capability]) -> frozenset[Capability]:

@@ -13,8 +13,8 @@ from commonplace.core.people.authorization import (
     FULL_WRITE,
     READ,
     WRITE,
-    Access,
     Needs,
+    Service,
     digest,
     verb,
 )
@@ -47,10 +47,7 @@ class OpenInvitation:
 
 
 @dataclass(eq=False)
-class Members:
-    _store: Store
-    _access: Access
-
+class Members(Service):
     @verb(READ, "list_members", needs=FULL_SCOPE)
     async def all(self, caller: Caller) -> list[Member]:
         return await self._store.members.of_library(caller.library_id)

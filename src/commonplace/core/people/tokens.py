@@ -11,8 +11,8 @@ from commonplace.core.people.authorization import (
     FULL_WRITE,
     READ,
     WRITE,
-    Access,
     Allowance,
+    Service,
     digest,
     verb,
 )
@@ -28,7 +28,6 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.store import Store
 
 DEFAULT_EXPIRY_DAYS = 365
 FIRST_TOKEN = "owner"
@@ -53,10 +52,7 @@ class Me:
 
 
 @dataclass(eq=False)
-class People:
-    _store: Store
-    _access: Access
-
+class People(Service):
     async def ensure_owner(self) -> Person:
         """Return the first person, creating them on the first start. Concurrent starts create
         one."""

@@ -10,21 +10,18 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.memory.reflection import Reflection
-from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
+from commonplace.core.people.authorization import FULL_WRITE, WRITE, Service, verb
 from commonplace.core.transfer import session_sources
 from commonplace.core.transfer.markdown_folder import ImportResult
 from commonplace.core.transfer.session_sources import Session
 from commonplace.errors import Invalid
 from commonplace.model import Advance, Caller, EntityType, Outcome, digest
-from commonplace.store import Store
 
 PART_CHARS = 40_000  # per entity; longer sessions are stored in parts
 
 
 @dataclass(eq=False)
-class Sessions:
-    _store: Store
-    _access: Access
+class Sessions(Service):
     _entities: Entities
     _memory: Memory
     _reflection: Reflection
