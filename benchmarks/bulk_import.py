@@ -18,7 +18,7 @@ from pathlib import Path
 
 from commonplace.adapters.coordination import make_wake
 from commonplace.app import open_app
-from commonplace.core.ingest.embedding import EmbedJobs
+from commonplace.core.ingest.pipeline import EmbedJobs
 from commonplace.core.jobs.worker import Worker
 from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import import_folder

@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.search.hybrid_score import blend
-from commonplace.core.search.search import CANDIDATES
+from commonplace.core.search.search import CANDIDATES, blend
 from commonplace.model import (
     WRONG,
     Content,

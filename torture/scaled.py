@@ -9,7 +9,7 @@ from datetime import timedelta
 import anyio
 
 from commonplace.adapters import http_client
-from commonplace.core.jobs import retry, worker
+from commonplace.core.jobs import worker
 from commonplace.interfaces.cli.main import main
 
 
@@ -21,11 +21,11 @@ def scale(factor: float) -> None:
         async def sleep(seconds: float) -> None:
             await anyio.sleep(seconds / factor)
 
-    if http_client.anyio is not anyio or retry.timedelta is not timedelta:
+    if http_client.anyio is not anyio or worker.timedelta is not timedelta:
         raise SystemExit("The waits to scale have moved; torture/scaled.py has to follow.")
     worker.SWEEP_SECONDS /= factor
     http_client.anyio = Impatient  # type: ignore[assignment,attr-defined]
-    retry.timedelta = lambda seconds: timedelta(seconds=seconds / factor)  # type: ignore[assignment,misc,attr-defined]
+    worker.timedelta = lambda **time: timedelta(**time) / factor  # type: ignore[assignment,misc,attr-defined]
 
 
 if __name__ == "__main__":

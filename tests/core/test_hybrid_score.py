@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from commonplace.core.search.hybrid_score import blend
+from commonplace.core.search.search import blend
 from commonplace.model import Mode
 from commonplace.ports import Matches
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -160,10 +161,11 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
 
         monkeypatch.setattr(LocalTransformer, "transform", slow)
         monkeypatch.setattr(jobs, "extend", noting)
+        lease = partial(jobs.lease, seconds=-1)  # over at once, until it is renewed
+        monkeypatch.setattr("commonplace.core.jobs.worker.RENEW_SECONDS", 0.01)
         monkeypatch.setattr(
-            "commonplace.core.jobs.retry.LEASE_SECONDS", 0.01
-        )  # until it is renewed
-        monkeypatch.setattr("commonplace.core.jobs.worker.LEASE_SECONDS", -1)
+            jobs, "lease", lambda worker, kind, limit, seconds: lease(worker, kind, limit=limit)
+        )
         working = asyncio.create_task(shop.app.worker.run_once())
         async with asyncio.timeout(20):
             await begun.wait()

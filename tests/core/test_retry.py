@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from commonplace.core.jobs.retry import LONGEST_PAUSE, SOURCE_PAUSE, SOURCE_SECONDS, retry_at
+from commonplace.core.jobs.worker import LONGEST_PAUSE, SOURCE_PAUSE, SOURCE_SECONDS, retry_at
 from commonplace.errors import EmbeddingFailed, IngestFailed
 from commonplace.model import Job, now
 

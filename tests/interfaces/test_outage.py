@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.embed.service import OpenAIEmbedder, RemoteEmbedder
-from commonplace.core.ingest import embedding
-from commonplace.core.ingest.summaries import TransformJobs
-from commonplace.core.jobs import retry
+from commonplace.core.ingest import pipeline
+from commonplace.core.ingest.pipeline import TransformJobs
+from commonplace.core.jobs import worker
 from commonplace.core.search import search
 from commonplace.model import JobState
 from tests.embedding_service import EmbeddingService, embedding_service
@@ -19,7 +19,7 @@ from tests.stub_service import KEY, Mishap
 
 pytestmark = pytest.mark.anyio
 
-TURNS = 3 * retry.ATTEMPTS
+TURNS = 3 * worker.ATTEMPTS
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def house(
     """A server whose embedder is a service, and that waits for nothing."""
     monkeypatch.setitem(RemoteEmbedder.__init__.__kwdefaults__, "pauses", ())
     for name in ("SHORTEST_PAUSE", "LONGEST_PAUSE", "LONGEST_WAIT"):
-        monkeypatch.setattr(retry, name, 0)
+        monkeypatch.setattr(worker, name, 0)
     monkeypatch.setattr(search, "RECHECK_SECONDS", -1)
     async with open_house(
         data_dir, embedder="openai", embedder_url=f"{service.url}/v1", embedder_key=KEY
@@ -183,7 +183,7 @@ async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other
     [failed] = [job for job in jobs if job.kind == "embed"]
     assert (failed.state, failed.attempts) == (
         JobState.FAILED,
-        retry.ATTEMPTS,
+        worker.ATTEMPTS,
     ) and "HTTP 400" in str(failed.error)
     done, total = await coverage(house)
     assert total - done == 1
@@ -209,7 +209,7 @@ async def test_an_unforeseen_failure_of_any_job_is_bounded(
         house.owner.scope, states=[JobState.FAILED], kinds=["transform"], limit=9
     )
     assert (
-        job.attempts == retry.ATTEMPTS
+        job.attempts == worker.ATTEMPTS
         and job.error == "Unexpected RuntimeError. See the server's log for details."
     )
 
@@ -220,7 +220,7 @@ async def test_calls_do_not_wait_for_an_embedder_that_hangs(
     async def hang(*_: Any) -> Any:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(embedding, "CALL_SECONDS", 0.05)
+    monkeypatch.setattr(pipeline, "CALL_SECONDS", 0.05)
     with monkeypatch.context() as patch:
         patch.setattr(OpenAIEmbedder, "documents", hang)
         async with house.client("owner") as client:

@@ -16,7 +16,7 @@ from commonplace.adapters.youtube import YouTubeSound
 from commonplace.core.ingest import transcription
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.transcription import ATTEMPTS
-from commonplace.core.jobs import retry
+from commonplace.core.jobs import worker
 from commonplace.core.people.tokens import NewToken
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
@@ -352,7 +352,7 @@ async def test_a_transcription_that_fails_for_an_unforeseen_reason_is_given_up(
     data_dir: Path, web: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In whatever step: here the text is there, and making passages of it fails."""
-    monkeypatch.setattr(retry, "LONGEST_WAIT", 0)
+    monkeypatch.setattr(worker, "LONGEST_WAIT", 0)
     async with opened(data_dir, web) as (house, owner, transcriber):
 
         async def fail(*args: Any, **kwargs: Any) -> None:
@@ -375,7 +375,7 @@ async def test_a_transcription_service_that_is_down_is_waited_for(
     data_dir: Path, web: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SHORTEST_PAUSE", "LONGEST_PAUSE"):
-        monkeypatch.setattr(retry, name, 0)
+        monkeypatch.setattr(worker, name, 0)
     async with opened(data_dir, web) as (house, owner, transcriber):
         down = TranscriptionFailed("The speech service cannot be reached.")
         down.transient = True
@@ -389,7 +389,7 @@ async def test_a_recording_that_cannot_be_reached_for_a_moment_is_waited_for(
     data_dir: Path, web: WebServer, sound: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("SHORTEST_PAUSE", "SOURCE_PAUSE"):
-        monkeypatch.setattr(retry, name, 0)
+        monkeypatch.setattr(worker, name, 0)
     web.pages["/episode.mp3"] = in_turn(
         page(sound, "audio/mpeg"), *[page("busy", status=503)] * 3, page(sound, "audio/mpeg")
     )

@@ -7,8 +7,7 @@ import uvloop
 from drivers.base import Base, number
 from work import GROUPS, Work
 
-from commonplace.core.search.hybrid_score import blend
-from commonplace.core.search.search import CANDIDATES
+from commonplace.core.search.search import CANDIDATES, blend
 from commonplace.model import (
     WRONG,
     Content,

@@ -12,10 +12,8 @@ from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.search import EntitySearch
 from commonplace.core.entities.similarity_scale import SimilarityScale
-from commonplace.core.ingest.embedding import EmbedJobs
-from commonplace.core.ingest.pipeline import IngestPipeline
+from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
-from commonplace.core.ingest.summaries import TransformJobs
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
 from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs

@@ -18,7 +18,7 @@ from commonplace.core.disks.disk_views import (
     saved_line,
 )
 from commonplace.core.disks.publishing import Publisher
-from commonplace.core.ingest.embedding import unpacked
+from commonplace.core.ingest.pipeline import unpacked
 from commonplace.core.people.authorization import (
     DELETE,
     FULL_WRITE,

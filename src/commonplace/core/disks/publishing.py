@@ -5,7 +5,7 @@ import logging
 from dataclasses import replace
 
 from commonplace.core.disks.redaction import Outline, redacted, refuse_quotations
-from commonplace.core.ingest.embedding import packed
+from commonplace.core.ingest.pipeline import packed
 from commonplace.core.ingest.sources import KeyedLock
 from commonplace.errors import EmbeddingFailed, NotFound
 from commonplace.model import (

@@ -4,11 +4,11 @@ decisions."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.ingest.pipeline import job_for
-from commonplace.core.jobs.retry import retry_or_fail
-from commonplace.errors import NotFound
+from commonplace.core.jobs.worker import run_each
 from commonplace.model import (
     EMBED,
     LINK,
@@ -109,26 +109,21 @@ class LinkJobs:
     _auto_linker: AutoLinker
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            try:
-                item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-                embedding = await self._store.jobs.latest(item, EMBED)
-                if embedding and embedding.state in (JobState.QUEUED, JobState.RUNNING):
-                    # Linked after its vectors are computed, others can find it too.
-                    await self._store.jobs.postpone(worker, job.id, now() + WAIT)
-                    continue
-                folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
-                await self._auto_linker.link(
-                    Scope(job.library_id, None if folders is None else frozenset(folders), kb_only),
-                    item,
-                    await self._store.items.text(item),
-                )
-            except NotFound:
-                pass  # one of the two was deleted meanwhile
-            except Exception as error:
-                await retry_or_fail(self._store, worker, job, error)
-                continue
-            await self._store.jobs.finish(worker, [job.id])
+        await run_each(self._store, worker, jobs, partial(self._link, worker))
+
+    async def _link(self, worker: str, job: Job) -> None:
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        embedding = await self._store.jobs.latest(item, EMBED)
+        if embedding and embedding.state in (JobState.QUEUED, JobState.RUNNING):
+            # Linked after its vectors are computed, others can find it too.
+            await self._store.jobs.postpone(worker, job.id, now() + WAIT)
+            return
+        folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
+        await self._auto_linker.link(
+            Scope(job.library_id, None if folders is None else frozenset(folders), kb_only),
+            item,
+            await self._store.items.text(item),
+        )
 
 
 def link_job(scope: Scope, item: Item) -> Job:

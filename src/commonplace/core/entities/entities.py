@@ -11,8 +11,7 @@ from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
 from commonplace.core.entities.projects import find_project
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.ingest.embedding import unpacked
-from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared
+from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb

@@ -1,17 +1,29 @@
-"""The ingest pipeline: cut a text into passages, embed, summarize and tag it."""
+"""The ingest pipeline: cut a text into passages, embed, summarize and tag it. In the call for short
+texts, by jobs for the rest."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypeVar
 
-from commonplace.core.ingest.embedding import with_vectors, within_call
+import numpy as np
+
+from commonplace.core.jobs.worker import (
+    error_message,
+    is_transient,
+    retry_at,
+    retry_or_fail,
+)
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
     BY_MODEL,
     EMBED,
     TRANSFORM,
+    Annotation,
+    Entry,
     Item,
     Job,
     Json,
@@ -21,14 +33,156 @@ from commonplace.model import (
     Section,
     Transformed,
     new_id,
+    now,
 )
 from commonplace.model.workflow import searchable
-from commonplace.ports import Embedder, Transformer, Wake
+from commonplace.ports import Embedder, Transformer, Vector, Vectors, Wake
 from commonplace.store import Store
 from commonplace.text import chunking
+from commonplace.text.chunking import embedding_text
+
+T = TypeVar("T")
+
+CALL_SECONDS = 10.0  # that a call waits for the embedder; jobs wait longer
+AT_ONCE = 256  # sections per commit of a long job
+IN_MEMORY = 2_048  # sections loaded at a time: one text may have 60,000
+
+
+async def within_call(vectors: Awaitable[T]) -> T:
+    """Await vectors within a call. An embedder that hangs counts as down, and a job tries again."""
+    try:
+        async with asyncio.timeout(CALL_SECONDS):
+            return await vectors
+    except TimeoutError:
+        raise EmbeddingFailed("The embedder did not answer in time.") from None
+
+
+def _with_vectors(sections: Sequence[Section], vectors: Vectors) -> list[Section]:
+    return [
+        replace(section, vector=packed(vector))
+        for section, vector in zip(sections, vectors, strict=True)
+    ]
+
+
+async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
+    """Embed new entries and drop their embed jobs. Known content may have vectors already. If the
+    embedder is down, the jobs stay."""
+    known = await store.contents.existing_keys([entry.content.key for entry in entries])
+    texts = [
+        [
+            embedding_text(entry.item.title, section)
+            for section in entry.sections
+            if entry.content.key not in known
+        ]
+        for entry in entries
+    ]
+    try:
+        vectors = await embedder.documents(texts)
+    except EmbeddingFailed:
+        return list(entries)
+    return [
+        replace(
+            entry,
+            sections=tuple(_with_vectors(entry.sections, found)),
+            jobs=tuple(job for job in entry.jobs if job.kind != EMBED),
+        )
+        if len(found)
+        else entry
+        for entry, found in zip(entries, vectors, strict=True)
+    ]
+
+
+def packed(vector: np.ndarray) -> bytes:
+    return vector.astype(np.float16).tobytes()
+
+
+def unpacked(vector: bytes) -> Vector:
+    """Decode one vector, or several in a row."""
+    return np.frombuffer(vector, np.float16).astype(np.float32)
+
+
+@dataclass(eq=False)
+class EmbedJobs:
+    """Runs jobs of kind `embed`: computes missing vectors of sections."""
+
+    at_once = 64
+
+    _store: Store
+    _embedder: Embedder
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        """Embed all together, for full batches. If that fails, one by one, so that one bad item
+        does not fail the others."""
+        if len(jobs) > 1 and await self._try(worker, jobs) is None:
+            return
+        for tried, job in enumerate(jobs, 1):
+            error = await self._try(worker, [job])
+            if error is not None:
+                await retry_or_fail(self._store, worker, job, error)
+                if is_transient(error):  # the embedder is down for all of them
+                    await self._postpone(worker, jobs[tried:], error)
+                    return
+
+    async def _try(self, worker: str, jobs: Sequence[Job]) -> Exception | None:
+        try:
+            await self._embed(jobs)
+        except Exception as error:
+            return error
+        await self._store.jobs.finish(worker, [job.id for job in jobs])
+        return None
+
+    async def _postpone(self, worker: str, jobs: Sequence[Job], error: Exception) -> None:
+        """Postpone jobs that were not tried on their own, for half the delay. If the one that was
+        tried is the cause, the others succeed without it next time."""
+        for job in jobs:
+            at = retry_at(job, error)
+            assert at is not None
+            await self._store.jobs.fail(
+                worker, job.id, error_message(job, error), now() + (at - now()) / 2, counted=False
+            )
+
+    async def _embed(self, jobs: Sequence[Job]) -> None:
+        stamp = self._embedder.stamp
+        item_ids = [job.item_id for job in jobs]
+        while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
+            for batch in _batches(
+                [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
+            ):
+                vectors = await self._embedder.documents(
+                    [
+                        [embedding_text(title, section) for _, title, _, section in document]
+                        for document in batch
+                    ]
+                )
+                await self._store.sections.set_vectors(
+                    stamp,
+                    [
+                        (section_id, packed(vector))
+                        for document, found in zip(batch, vectors, strict=True)
+                        for (_, _, section_id, _), vector in zip(document, found, strict=True)
+                    ],
+                )
+
+
+Document = list[tuple[str, str, int, Section]]
+
+
+def _batches(documents: list[Document]) -> list[list[Document]]:
+    """Group documents up to AT_ONCE sections. A longer document is cut."""
+    batches: list[list[Document]] = []
+    room = 0
+    for document in documents:
+        for start in range(0, len(document), AT_ONCE):
+            part = document[start : start + AT_ONCE]
+            if len(part) > room:
+                batches.append([])
+                room = AT_ONCE
+            batches[-1].append(part)
+            room -= len(part)
+    return batches
+
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 # sections embedded in the call; longer texts are found by keyword first, vectors follow
 IN_CALL = 8
 BRIEF = 5_000  # characters that are cut faster than a thread could be started
@@ -139,13 +293,12 @@ class IngestPipeline:
         """Embed the first sections. If the embedder is down, a job does it later."""
         if all(section.vector is not None for section in sections[:first]):
             return sections
+        texts = [embedding_text(title, section) for section in sections[:first]]
         try:
-            return [
-                *await within_call(with_vectors(self._embedder, title, sections[:first])),
-                *sections[first:],
-            ]
+            [vectors] = await within_call(self._embedder.documents([texts]))
         except EmbeddingFailed:
             return sections
+        return [*_with_vectors(sections[:first], vectors), *sections[first:]]
 
 
 def _searched(item: Item) -> tuple[object, ...]:
@@ -176,3 +329,88 @@ def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
     return Job(
         id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {}
     )
+
+
+WORDS = 200_000  # of the texts in memory at once
+
+
+@dataclass(eq=False)
+class TransformJobs:
+    """Runs jobs of kind `transform`. With `auto` in the payload, the configured transformer
+    runs."""
+
+    at_once = 64
+
+    _store: Store
+    _local: Transformer
+    _chosen: Transformer
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        """Describe texts in batches. Requests to a model are made one by one."""
+        library = attrgetter("library_id")
+        by_model = [job for job in jobs if job.payload.get("auto")]
+        others = sorted((job for job in jobs if not job.payload.get("auto")), key=library)
+        for _, group in groupby(others, library):
+            await self._try(worker, list(group), self._local)
+        for job in by_model:
+            await self._try(worker, [job], self._chosen)
+
+    async def _try(self, worker: str, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """Describe all together. If that fails, one by one, so that one bad item does not fail the
+        others."""
+        try:
+            await self._describe(jobs, transformer)
+        except Exception as error:
+            for job in jobs if len(jobs) > 1 else ():
+                await self._try(worker, [job], transformer)
+            if len(jobs) == 1:
+                await retry_or_fail(self._store, worker, jobs[0], error)
+            return
+        await self._store.jobs.finish(worker, [job.id for job in jobs])
+
+    async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
+        """Describe items. Items deleted while their job waited are skipped."""
+        scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
+        for batch in _batches_by_words(
+            list((await self._store.items.get_many(scope, item_ids)).values())
+        ):
+            await self._describe_batch(scope, batch, transformer)
+
+    async def _describe_batch(
+        self, scope: Scope, batch: Sequence[Item], transformer: Transformer
+    ) -> None:
+        sections = await self._store.sections.of_items(batch)
+        texts = await self._store.items.texts([item for item in batch if item.id not in sections])
+        made = {}
+        for item in batch:
+            cut = sections.get(item.id) or chunking.cut(texts.get(item.id, ""), item.title)
+            made[item.id] = await transformer.transform(
+                item.title, [section.text for section in cut]
+            )
+        # Read again: somebody may have tagged it meanwhile, or changed its text, which has its own
+        # job.
+        said = {item.id: item.content_id for item in batch}
+        items = await self._store.items.get_many(scope, list(said))
+        await self._store.items.set_derived(
+            [
+                Annotation(
+                    item,
+                    described(item, made[item.id]),
+                    made[item.id].section_points if item.id in sections else (),
+                )
+                for item in items.values()
+                if item.content_id == said[item.id]
+            ]
+        )
+
+
+def _batches_by_words(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Group items to about WORDS words, or a single longer one."""
+    batch: list[Item] = []
+    for item in items:
+        if batch and sum(each.word_count for each in batch) + item.word_count > WORDS:
+            yield batch
+            batch = []
+        batch.append(item)
+    if batch:
+        yield batch

@@ -14,12 +14,13 @@ from pathlib import Path
 
 from commonplace.core.ingest.pipeline import IngestPipeline, job_for
 from commonplace.core.ingest.sources import MEGABYTE, segments
-from commonplace.core.jobs.retry import (
+from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
     error_message,
     is_transient,
     renewing_lease,
     retry_at,
+    run_each,
 )
 from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, Unauthorized
 from commonplace.model import (
@@ -55,19 +56,19 @@ def queue(item: Item, recording: Json, person_id: str) -> Job:
     return job_for(item, TRANSCRIBE, {**recording, "person": person_id})
 
 
+@dataclass(eq=False)
 class Quota:
     """Minutes of transcription per person and month."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
-        self._tier, self._minutes = settings.tier, settings.transcription_minutes
+    _store: Store
+    _settings: Settings
 
     async def check(self, library_id: str, person_id: str, seconds: float) -> None:
         """Raise QuotaExceeded if too little is left for this many seconds. 0: the duration is
         unknown."""
-        if not self._minutes:
+        if not self._settings.transcription_minutes:
             return
-        left = self._minutes * 60 - await self._store.quotas.used_seconds(
+        left = self._settings.transcription_minutes * 60 - await self._store.quotas.used_seconds(
             library_id, person_id, _month()
         )
         if left <= 0 or left < seconds:
@@ -77,11 +78,11 @@ class Quota:
         """Return the minutes used this month, and the limit; 0: no limit."""
         return await self._store.quotas.used_seconds(
             caller.library_id, caller.person_id, _month()
-        ) / 60, self._minutes
+        ) / 60, self._settings.transcription_minutes
 
     async def reserve(self, job: Job, seconds: float) -> None:
         if not await self._store.quotas.reserve(
-            job, job.payload["person"], _month(), seconds, self._minutes * 60
+            job, job.payload["person"], _month(), seconds, self._settings.transcription_minutes * 60
         ):
             raise self._exceeded()
 
@@ -90,52 +91,47 @@ class Quota:
 
     def _exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(
-            f"This month's {self._minutes} minutes of transcription ({self._tier}) are used up, "
-            "or too few are left for "
-            "this recording.",
+            f"This month's {self._settings.transcription_minutes} minutes of transcription "
+            f"({self._settings.tier}) are used up, or too few are left for this recording.",
             resource="transcription_minutes",
-            tier=self._tier,
-            cap_per_month=self._minutes,
+            tier=self._settings.tier,
+            cap_per_month=self._settings.transcription_minutes,
         )
 
 
+@dataclass(eq=False)
 class Recordings:
     """Opens a job's recording: from a URL, a video or an uploaded file."""
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        soundtracks: Soundtracks,
-        blobs: Blobs,
-        settings: Settings,
-        measure: Callable[[Path], float],
-    ) -> None:
-        self._fetcher = fetcher
-        self._soundtracks = soundtracks
-        self._blobs = blobs
-        self._measure = measure
-        self._max_bytes = settings.media_max_mb * MEGABYTE
-        self._keep_originals = settings.keep_originals
+    _fetcher: Fetcher
+    _soundtracks: Soundtracks
+    _blobs: Blobs
+    _settings: Settings
+    _measure: Callable[[Path], float]
 
     @asynccontextmanager
     async def open(self, payload: Json) -> AsyncIterator[Path]:
+        max_bytes = self._settings.media_max_mb * MEGABYTE
         if "blob" in payload:
-            if await self._blobs.size(payload["blob"]) is None:
-                raise IngestFailed("The recording's file no longer exists. Upload it again.")
-            async with self._blobs.file(payload["blob"]) as file:
-                yield file
+            try:
+                async with self._blobs.file(payload["blob"]) as file:
+                    yield file
+            except NotFound:
+                raise IngestFailed(
+                    "The recording's file no longer exists. Upload it again."
+                ) from None
         elif "video" in payload:
-            async with self._soundtracks.open(payload["video"], max_bytes=self._max_bytes) as file:
+            async with self._soundtracks.open(payload["video"], max_bytes=max_bytes) as file:
                 yield file
         else:
-            async with self._fetcher.get(payload["url"], max_bytes=self._max_bytes) as fetched:
+            async with self._fetcher.get(payload["url"], max_bytes=max_bytes) as fetched:
                 yield fetched.path
 
     async def seconds(self, recording: Path) -> float:
         return await asyncio.to_thread(self._measure, recording)
 
     async def discard(self, payload: Json) -> None:
-        if "blob" in payload and not self._keep_originals:
+        if "blob" in payload and not self._settings.keep_originals:
             await self._blobs.delete(payload["blob"])
 
 
@@ -154,36 +150,18 @@ class TranscribeJobs:
     _stamp: str
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            try:
-                item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-                try:
-                    await self._run(worker, job, item)
-                except NotFound:
-                    raise
-                except Exception as error:  # not the recording's fault, so only this item fails
-                    await self._failed(worker, job, item, error, own=True)
-            except NotFound:
-                # the item was deleted meanwhile
-                await self._store.jobs.finish(worker, [job.id])
-            except asyncio.CancelledError:
-                # the server stops: the next one continues at once
-                await self._store.jobs.postpone(worker, job.id, now())
-                raise
+        await run_each(self._store, worker, jobs, partial(self._run, worker))
 
-    async def _run(self, worker: str, job: Job, item: Item) -> None:
+    async def _run(self, worker: str, job: Job) -> None:
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         content = await self._store.contents.get(item.content_id)
-        if not content.text:
-            if not await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS)):
-                await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
-                return
-            try:
-                await self._transcribe(worker, job, content)
-            except Exception as error:
-                await self._failed(worker, job, item, error)
-                return
-            content = await self._store.contents.get(item.content_id)
         try:
+            if not content.text:
+                if not await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS)):
+                    await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
+                    return
+                await self._transcribe(worker, job, content)
+                content = await self._store.contents.get(item.content_id)
             await retry_on_conflict(partial(self._complete, job, content), guarded=False)
         except NotFound:
             raise
@@ -197,7 +175,6 @@ class TranscribeJobs:
         tell, remote_job = self._progress_reporter(content.id), self._remote_job(worker, job)
 
         async def renew() -> None:
-            await self._store.jobs.extend(worker, [job.id], LEASE_SECONDS)
             await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS))
 
         async with renewing_lease(renew):
@@ -261,13 +238,11 @@ class TranscribeJobs:
             jobs=made.jobs,
         )
 
-    async def _failed(
-        self, worker: str, job: Job, item: Item, error: Exception, own: bool = False
-    ) -> None:
+    async def _failed(self, worker: str, job: Job, item: Item, error: Exception) -> None:
         """Record a failure. A bad recording fails for everybody, an empty quota for one person;
         anything else is retried."""
         reason, again = error_message(job, error), retry_at(job, error, ATTEMPTS)
-        if isinstance(error, QuotaExceeded) or (own and again is None):
+        if isinstance(error, QuotaExceeded):
             await self._store.jobs.fail(worker, job.id, reason, None)
             await self._store.contents.release(item.content_id, job.id)
         elif again is None or (isinstance(error, IngestFailed) and not error.transient):

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 
-from commonplace.core.ingest.embedding import embedded
-from commonplace.core.ingest.pipeline import job_for
+from commonplace.core.ingest.pipeline import embedded, job_for
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.drafts import Record
 from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.jobs.retry import retry_or_fail
+from commonplace.core.jobs.worker import run_each
 from commonplace.core.people.authorization import (
     DELETE,
     FULL_WRITE,
@@ -16,7 +16,6 @@ from commonplace.core.people.authorization import (
     Needs,
     verb,
 )
-from commonplace.errors import NotFound
 from commonplace.model import REMOVE, Caller, ItemRef, Job, JobState, Scope, new_id, now
 from commonplace.store import Store
 
@@ -68,13 +67,8 @@ class RemoveJobs:
     _epics: Epics
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            try:
-                scope = Scope(job.library_id)
-                await self._epics.delete(
-                    scope, await self._store.items.get(scope, ItemRef(id=job.item_id))
-                )
-            except NotFound:
-                await self._store.jobs.finish(worker, [job.id])
-            except Exception as error:
-                await retry_or_fail(self._store, worker, job, error)
+        await run_each(self._store, worker, jobs, self._delete)
+
+    async def _delete(self, job: Job) -> None:
+        scope = Scope(job.library_id)
+        await self._epics.delete(scope, await self._store.items.get(scope, ItemRef(id=job.item_id)))

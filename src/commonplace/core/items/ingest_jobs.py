@@ -1,6 +1,5 @@
 """Jobs that read URLs, texts and files which the web app has accepted."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,9 +7,8 @@ from functools import partial
 from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.uploads import Uploads
-from commonplace.core.jobs.retry import ATTEMPTS, LEASE_SECONDS, renewing_lease, retry_or_fail
-from commonplace.errors import CommonplaceError, NotFound
-from commonplace.model import Content, Item, ItemRef, Job, Scope, now
+from commonplace.core.jobs.worker import run_each
+from commonplace.model import Content, Item, ItemRef, Job, Scope
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
@@ -27,26 +25,14 @@ class IngestJobs:
     _uploads: Uploads
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            try:
-                async with renewing_lease(
-                    partial(self._store.jobs.extend, worker, [job.id], LEASE_SECONDS)
-                ):
-                    await retry_on_conflict(partial(self._read, job), guarded=False)
-                await self._store.jobs.finish(worker, [job.id])
-            except NotFound:
-                await self._store.jobs.finish(worker, [job.id])  # the item was deleted meanwhile
-            except asyncio.CancelledError:
-                # the server stops: the next one continues at once
-                await self._store.jobs.postpone(worker, job.id, now())
-                raise
-            except Exception as error:
-                # A missing page, a private address, an unreadable file or a used-up quota does not
-                # change. Only unexpected errors are worth another attempt.
-                attempts = 1 if isinstance(error, CommonplaceError) else ATTEMPTS
-                await retry_or_fail(self._store, worker, job, error, attempts)
+        # A missing page, a private address, an unreadable file or a used-up quota does not change.
+        # Only unexpected errors are worth another attempt.
+        await run_each(self._store, worker, jobs, self._read, known_errors=1)
 
     async def _read(self, job: Job) -> None:
+        await retry_on_conflict(partial(self._complete, job), guarded=False)
+
+    async def _complete(self, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         if item.ingest_status is None:
             return  # a previous run ended before it could finish the job

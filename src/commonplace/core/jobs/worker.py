@@ -1,23 +1,99 @@
-"""A worker that runs jobs until it is stopped. Any number of workers and processes share one
-queue."""
+"""A worker that runs jobs until it is stopped. Failed ones are retried, or get a message.
+
+Any number of workers and processes share one queue. A job is leased while it runs.
+"""
 
 import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
-from commonplace.core.jobs.retry import LEASE_SECONDS, retry_or_fail
-from commonplace.errors import CommonplaceError
+from commonplace.errors import CommonplaceError, IngestFailed, NotFound
 from commonplace.malloc_trim import release_memory
 from commonplace.model import EMBED, INGEST, TRANSFORM, Job, now
 from commonplace.ports import Wake
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
+LEASE_SECONDS = 120
+RENEW_SECONDS = 40  # well before a lease expires
+ATTEMPTS = 8  # for a job that fails by its own fault, or unexpectedly
+LONGEST_WAIT = 600
+SHORTEST_PAUSE = 2.0  # before the retry of a transient failure
+LONGEST_PAUSE = 60.0  # so that jobs finish soon after a service is back
+SOURCE_PAUSE = 1800.0  # many dead sources must not delay the others
+SOURCE_SECONDS = 86_400  # during which an unreachable source is retried: it may be gone for good
+
+
+@asynccontextmanager
+async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Call `renew` repeatedly."""
+
+    async def hold() -> None:
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            await renew()
+
+    holding = asyncio.create_task(hold())
+    try:
+        yield
+    finally:
+        holding.cancel()
+        # a lost lease only means that another worker may try too
+        await asyncio.gather(holding, return_exceptions=True)
+
+
+def error_message(job: Job, error: Exception) -> str:
+    """Return the message for a failed job. Unexpected errors are logged too."""
+    if isinstance(error, CommonplaceError):
+        return error.message
+    if not is_transient(error):
+        log.error("Job %s (%s of item %s) failed", job.id, job.kind, job.item_id, exc_info=error)
+    return f"Unexpected {type(error).__name__}. See the server's log for details."
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether a dependency is down, so that a retry may succeed."""
+    return (
+        error.transient
+        if isinstance(error, CommonplaceError)
+        else isinstance(error, ConnectionError | TimeoutError)
+    )
+
+
+def retry_at(job: Job, error: Exception, attempts: int = ATTEMPTS) -> datetime | None:
+    """Return the time of the next attempt, or None for no more. Transient failures of services are
+    retried without end, those of sources for a day, with delays that grow with the job's age."""
+    if is_transient(error):
+        age = (now() - job.created_at).total_seconds()
+        of_source = isinstance(error, IngestFailed)
+        if of_source and age > SOURCE_SECONDS:
+            return None
+        return now() + timedelta(
+            seconds=min(max(age / 2, SHORTEST_PAUSE), SOURCE_PAUSE if of_source else LONGEST_PAUSE)
+        )
+    if job.attempts >= attempts:
+        return None
+    return now() + timedelta(seconds=min(2**job.attempts, LONGEST_WAIT))
+
+
+async def retry_or_fail(
+    store: Store, worker: str, job: Job, error: Exception, attempts: int = ATTEMPTS
+) -> None:
+    await store.jobs.fail(
+        worker,
+        job.id,
+        error_message(job, error),
+        retry_at(job, error, attempts),
+        counted=not is_transient(error),
+    )
+
+
 POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
@@ -26,6 +102,29 @@ PATIENT_SECONDS = 60.0
 QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
 LANES = {INGEST: 4}  # a slow page or a large file does not block the others
 AFTER = {TRANSFORM: EMBED}  # embedding comes before summarizing
+
+
+async def run_each(
+    store: Store,
+    worker: str,
+    jobs: Sequence[Job],
+    work: Callable[[Job], Awaitable[None]],
+    known_errors: int = ATTEMPTS,
+) -> None:
+    """Run jobs one by one. A job is done if its item was deleted meanwhile. One that `work` has
+    postponed or failed stays so. `known_errors`: attempts after an error that is no surprise."""
+    for job in jobs:
+        try:
+            with suppress(NotFound):
+                await work(job)
+            await store.jobs.finish(worker, [job.id])
+        except asyncio.CancelledError:
+            # the server stops: the next one continues at once
+            await store.jobs.postpone(worker, job.id, now())
+            raise
+        except Exception as error:
+            attempts = known_errors if isinstance(error, CommonplaceError) else ATTEMPTS
+            await retry_or_fail(store, worker, job, error, attempts)
 
 
 class Handler(Protocol):
@@ -92,8 +191,12 @@ class Worker:
         )
         if jobs:
             idle.clear()
+            renew = partial(
+                self._store.jobs.extend, self._name, [job.id for job in jobs], LEASE_SECONDS
+            )
             try:
-                await handler.run(self._name, jobs)
+                async with renewing_lease(renew):
+                    await handler.run(self._name, jobs)
             except Exception as error:
                 for job in jobs:  # finished or failed ones stay so
                     await retry_or_fail(self._store, self._name, job, error)

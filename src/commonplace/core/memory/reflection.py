@@ -13,7 +13,7 @@ from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import CONTRADICTION, Duplicates, Part, SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.ingest.embedding import within_call
+from commonplace.core.ingest.pipeline import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, Needs, verb
 from commonplace.errors import Conflict, EmbeddingFailed, Invalid, NotFound

@@ -1,19 +1,23 @@
-"""Hybrid search: keyword and vector search within a scope, blended, best first."""
+"""Hybrid search: keyword and vector search within a scope, blended, best first. Replacements rank
+above the items that they supersede."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from commonplace.core.people.authorization import READ, Access, verb
-from commonplace.core.search.hybrid_score import blend
-from commonplace.core.search.superseded import newest_first
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
     EMBED,
+    SUPERSEDED,
     WRONG,
     Caller,
     Hit,
     ItemFilter,
+    Kind,
     Mode,
+    Passage,
     Scope,
     Scored,
     SearchResult,
@@ -23,6 +27,90 @@ from commonplace.settings import Settings
 from commonplace.store import Store
 from commonplace.store.jobs import COUNTED
 from commonplace.text import query_terms
+
+
+def blend(
+    mode: Mode, found: Matches, weights: tuple[float, float], limit: int | None = None
+) -> list[Scored]:
+    """Return the best `limit` sections, or all. Scores are 0 to 1, best first, ties ordered by id.
+
+    A section missing on one side scores 0 there. Cosines are not stretched to 0..1: that would
+    drown the keyword side (docs/lab/retrieval.md).
+    """
+    of_meaning, of_keyword = (weight / sum(weights) for weight in weights)
+    by_keyword = found.keyword / max(float(found.keyword.max(initial=0.0)), 1e-30)
+    # fmax turns NaN into 0
+    by_meaning = np.minimum(np.fmax(found.cosines, 0.0), 1.0)
+    ids = found.ids
+    if mode is Mode.HYBRID:
+        scores = of_meaning * by_meaning + of_keyword * by_keyword
+    else:
+        known, scores = (
+            (found.keyword > 0, by_keyword)
+            if mode is Mode.KEYWORD
+            else (~np.isnan(found.cosines), by_meaning)
+        )
+        ids, scores = ids[known], scores[known]
+    if limit is not None and limit < len(scores):  # a full sort would dominate the cost
+        likely = scores >= np.partition(scores, -limit)[-limit]
+        ids, scores = ids[likely], scores[likely]
+    best = np.lexsort((ids, -scores))[:limit]
+    return list(map(Scored, ids[best].tolist(), scores[best].tolist()))
+
+
+LONGEST_CHAIN = 8
+
+Found = list[tuple[float, Passage]]
+
+
+async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Found) -> Found:
+    """Reorder results, best first. A replacement that was not found is inserted above its
+    original."""
+    replaced_by: dict[str, set[str]] = {}
+    for _ in range(LONGEST_CHAIN):
+        asked = {p.item_id for _, p in found if p.status == SUPERSEDED} - replaced_by.keys()
+        if not asked:
+            break
+        replaced_by |= {old: set() for old in asked}
+        for relation in await store.relations.of_items(scope, sorted(asked), [Kind.SUPERSEDES]):
+            if relation.to_id in asked and relation.from_id != relation.to_id:
+                replaced_by[relation.to_id].add(relation.from_id)
+        missing = set[str]().union(*replaced_by.values()) - {p.item_id for _, p in found}
+        opened = (
+            await store.sections.first_passages(scope, sorted(missing), where) if missing else []
+        )
+        found = found + [
+            (
+                max(
+                    score for score, old in found if new.item_id in replaced_by.get(old.item_id, ())
+                ),
+                new,
+            )
+            for new in opened
+        ]
+    return _ordered(found, replaced_by) if replaced_by else found
+
+
+def _ordered(found: Found, replaced_by: dict[str, set[str]]) -> Found:
+    best: dict[str, float] = {}
+    for score, passage in found:
+        best[passage.item_id] = max(score, best.get(passage.item_id, 0.0))
+
+    def bound(item_id: str, seen: frozenset[str] = frozenset()) -> tuple[float, int]:
+        """Return the highest allowed score, and the number of replacements above."""
+        newer = [
+            bound(new, seen | {item_id})
+            for new in replaced_by.get(item_id, ())
+            if new in best and new not in seen
+        ]
+        return min([best[item_id], *(score for score, _ in newer)]), 1 + max(
+            (age for _, age in newer), default=-1
+        )
+
+    bounds = {item_id: bound(item_id) for item_id in best}
+    capped = [(min(score, bounds[p.item_id][0]), bounds[p.item_id][1], p) for score, p in found]
+    return [(score, p) for score, _, p in sorted(capped, key=lambda hit: (-hit[0], hit[1]))]
+
 
 CANDIDATES = 200
 SPARE = 4
@@ -36,16 +124,14 @@ OTHER_EMBEDDER = (
 )
 
 
+@dataclass(eq=False)
 class Search:
-    def __init__(
-        self, store: Store, embedder: Embedder, access: Access, settings: Settings
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._access = access
-        self._weights = (settings.semantic_weight, 1 - settings.semantic_weight)
-        self._known: dict[Scope, tuple[float, str | None]] = {}
-        self._stale: tuple[float, bool] = (0.0, False)
+    _store: Store
+    _embedder: Embedder
+    _access: Access
+    _settings: Settings
+    _known: dict[Scope, tuple[float, str | None]] = field(default_factory=dict, init=False)
+    _stale: tuple[float, bool] = field(default=(0.0, False), init=False)
 
     async def warm(self) -> None:
         """Load the model and the first person's index, so that the first search is fast."""
@@ -106,8 +192,12 @@ class Search:
     def _blend(
         self, mode: Mode, question: Question, found: Matches, limit: int | None = None
     ) -> list[Scored]:
+        semantic = self._settings.semantic_weight
         return blend(
-            mode if question.vector is not None else Mode.KEYWORD, found, self._weights, limit
+            mode if question.vector is not None else Mode.KEYWORD,
+            found,
+            (semantic, 1 - semantic),
+            limit,
         )
 
     async def _question(self, query: str, mode: Mode) -> tuple[Question, str | None]:
