@@ -48,7 +48,10 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         parts,
         "datetime",
-        SimpleNamespace(now=lambda zone: morning + timedelta(milliseconds=next(ticks))),
+        SimpleNamespace(
+            now=lambda zone: morning + timedelta(milliseconds=next(ticks)),
+            fromisoformat=datetime.fromisoformat,
+        ),
     )
     monkeypatch.setitem(parts, "time", SimpleNamespace(time_ns=lambda: next(ticks) * 1_000_000))
     monkeypatch.setitem(parts, "secrets", SimpleNamespace(randbits=lambda bits: next(draws[bits])))
