@@ -13,6 +13,27 @@ from commonplace.errors import Invalid
 from commonplace.model import Item, Json, Origin, Relation, parse_time
 
 LONGEST_TITLE = 500
+# Fields of an item in the order of a file, which leaves them out where they have this value.
+FIELDS: Json = {
+    "url": None,
+    "kind": "text",
+    "category": "",
+    "summary": "",
+    "key_points": (),
+    "archived": False,
+    "visibility": "private",
+}
+# Fields of our exports. In other notes they mean something else.
+ENTITY_FIELDS: Json = {
+    "status": "",
+    "priority": "",
+    "due_date": None,
+    "languages": (),
+    "technologies": (),
+    "assignees": (),
+    "annotates": None,
+    "origin": Origin.YOU,
+}
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -90,33 +111,36 @@ def heading(line: str) -> str:
     return " ".join(line[1:].rstrip("# \t\r").split()) if line.startswith(("# ", "#\t")) else ""
 
 
+def read_fields(front: Json, fields: Json) -> Json:
+    """Return the values of these fields of an item, and their own where a file has no such one."""
+    return {name: _fitting(front.get(name), default) for name, default in fields.items()}
+
+
+def _fitting(value: Any, default: Any) -> Any:
+    match value, default:
+        case list(), tuple():
+            return tuple(map(str, value))
+        case (True, False) | (str(), str() | None) if value:
+            return value
+    return default
+
+
 def render(item: Item, text: str, folders: list[str], relations: Sequence[Relation] = ()) -> str:
-    front: Json = {
+    required = {
         "id": item.id,
         "public_id": item.public_id,
         "title": item.title,
         "entity_type": item.entity_type,
-        "tags": list(item.tags),
+        "tags": item.tags,
         "folders": folders,
         "in_kb": item.in_kb,
         "created_at": item.created_at,
     }
-    optional: Json = {
-        "url": item.url,
-        "kind": "" if item.kind == "text" else item.kind,
-        "category": item.category,
-        "summary": item.summary,
-        "key_points": list(item.key_points),
-        "archived": item.archived,
-        "visibility": "" if item.visibility == "private" else item.visibility,
-        "status": item.status,
-        "priority": item.priority,
-        "due_date": item.due_date,
-        "languages": list(item.languages),
-        "technologies": list(item.technologies),
-        "assignees": list(item.assignees),
-        "annotates": item.annotates,
-        "origin": "" if item.origin == Origin.YOU else item.origin,
+    optional = {
+        name: None if value == default else value
+        for name, default in (FIELDS | ENTITY_FIELDS).items()
+        for value in [getattr(item, name)]
+    } | {
         "relations": [
             {"kind": relation.kind, "to": relation.to_id}
             # by likeness, not said by anybody
@@ -129,10 +153,10 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
             if key not in ("front_matter", "path")
         },
     }
-    front |= {key: value for key, value in optional.items() if value}
+    front = required | {key: value for key, value in optional.items() if value}
     kept = item.metadata.get("front_matter")
     if isinstance(kept, dict):  # metadata is anybody's: it does not say what is a note
-        front = {**{key: value for key, value in kept.items() if key != "annotates"}, **front}
+        front = {key: value for key, value in kept.items() if key != "annotates"} | front
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
     return f"---\n{head}---\n{text}"
 

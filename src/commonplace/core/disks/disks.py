@@ -133,19 +133,16 @@ class Disks:
     ) -> tuple[list[DiskLine], int]:
         """Return a page of disks, newest first by the date they were added or saved, and the
         total."""
-        own: list[DiskLine] = []
-        saved: list[DiskLine] = []
-        own_total = saved_total = 0
+        owns = scope is not DiskScope.SAVED
+        saves = scope in (DiskScope.ALL, DiskScope.SAVED) and _sees_others(caller)
         # Two lists are merged, so each is read up to the end of the page.
-        start, size = (
-            (0, offset + limit)
-            if scope is DiskScope.ALL and _sees_others(caller)
-            else (offset, limit)
+        start, size = (0, offset + limit) if owns and saves else (offset, limit)
+        own, own_total = (
+            await self._own_page(caller, scope, where, size, start) if owns else ([], 0)
         )
-        if scope is not DiskScope.SAVED:
-            own, own_total = await self._own_page(caller, scope, where, size, start)
-        if scope in (DiskScope.ALL, DiskScope.SAVED) and _sees_others(caller):
-            saved, saved_total = await self._saved_page(caller, where, size, start)
+        saved, saved_total = (
+            await self._saved_page(caller, where, size, start) if saves else ([], 0)
+        )
         lines = sorted(
             [*own, *saved], key=lambda line: line.saved_at or line.created_at, reverse=True
         )
@@ -256,10 +253,6 @@ class Disks:
         )
 
     async def _open(self, item: Item) -> OpenDisk:
-        sections, text = (
-            await self._store.sections.of_item(item),
-            await self._store.items.text(item),
-        )
         return OpenDisk(
             item.title,
             item.summary,
@@ -269,9 +262,10 @@ class Disks:
             bool(item.metadata.get("ai_generated")),
             item.word_count,
             tuple(
-                OpenSection(s.position + 1, s.word_count, s.key_points, s.text) for s in sections
+                OpenSection(s.position + 1, s.word_count, s.key_points, s.text)
+                for s in await self._store.sections.of_item(item)
             ),
-            text,
+            await self._store.items.text(item),
         )
 
     async def _published(self, caller: Caller, published: Published) -> Disk:
@@ -353,11 +347,12 @@ class Disks:
             where=ItemFilter(not_entity_types=NOT_DISKS, not_statuses=(WRONG, SUPERSEDED)),
         )
         names = await self._store.disks.names(caller.scope, [found.section_id for found in scored])
-        alike: dict[str, Related] = {}
-        for found in scored:
-            if found.section_id in names:
-                public_id, title = names[found.section_id]
-                alike.setdefault(public_id, Related(public_id, title, found.score))
+        alike = {  # by its best passage, which comes first
+            public_id: Related(public_id, title, found.score)
+            for found in reversed(scored)
+            if found.section_id in names
+            for public_id, title in [names[found.section_id]]
+        }
         saved = (
             await self._store.disks.saved_vectors(
                 caller.library_id, self._embedder.stamp, SAVED_COMPARED

@@ -55,9 +55,7 @@ def read_set(folder: Path) -> RetrievalSet:
 
 def _texts(file: Path) -> list[Text]:
     found: dict[str, Text] = {}
-    for number, line in enumerate(_lines(file), 1):
-        if not line.strip():
-            continue
+    for number, line in _lines(file):
         try:
             text = _text(json.loads(line))
         except (ValueError, KeyError, TypeError) as error:
@@ -85,13 +83,11 @@ def _text(row: Any) -> Text:
 
 def _judgements(file: Path, documents: set[str], queries: set[str]) -> dict[str, dict[str, int]]:
     judgements: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(_lines(file), 1):
-        fields = line.split("\t")
-        if number == 1 or not line.strip():  # the header
-            continue
+    for number, line in _lines(file, start=2):  # after the header
         try:
-            query, document, score = fields[0], fields[1], int(fields[2])
-        except (ValueError, IndexError):
+            query, document, score = line.split("\t")[:3]
+            grade = int(score)
+        except ValueError:
             raise Invalid(
                 f"{file}, line {number}: query-id, corpus-id and a whole score are expected, "
                 "with tabs between them."
@@ -99,14 +95,16 @@ def _judgements(file: Path, documents: set[str], queries: set[str]) -> dict[str,
         for name, known, where in ((query, queries, "queries"), (document, documents, "corpus")):
             if name not in known:
                 raise Invalid(f"{file}, line {number}: {name!r} is not in {where}.jsonl.")
-        if score > 0:
-            judgements.setdefault(query, {})[document] = score
+        if grade > 0:
+            judgements.setdefault(query, {})[document] = grade
     return judgements
 
 
-def _lines(file: Path) -> list[str]:
+def _lines(file: Path, start: int = 1) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, with their numbers."""
     try:
-        return file.read_text(encoding="utf-8").split("\n")
+        lines = enumerate(file.read_text(encoding="utf-8").split("\n"), 1)
+        return [(number, line) for number, line in lines if number >= start and line.strip()]
     except FileNotFoundError:
         raise Invalid(
             f"There is no {file.name} in {file.parent}; a retrieval set has corpus.jsonl, "
@@ -180,9 +178,11 @@ class Evaluation:
         search = Search(app.store, _QueryCache(app.embedder), app.access, app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
-            caller = self.caller
-            if query.group is not None:
-                caller = replace(caller, folders=frozenset({folders[query.group]}))
+            caller = (
+                self.caller
+                if query.group is None
+                else replace(self.caller, folders=frozenset({folders[query.group]}))
+            )
             for mode in Mode:
                 for metric, value in measure(
                     await self._ranked(search, caller, query.text, mode),

@@ -5,7 +5,7 @@ Texts are kept to the byte and files keep their paths, so that links between the
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -25,6 +25,7 @@ from commonplace.model import (
     FullItem,
     Item,
     ItemFilter,
+    Json,
     Kind,
     Origin,
     Outcome,
@@ -41,39 +42,18 @@ EARLIER = ".versions"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
 _LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a path in an item's metadata
-_OWN = frozenset(
-    {
-        "id",
-        "public_id",
-        "title",
-        "tags",
-        "folders",
-        "in_kb",
-        "url",
-        "entity_type",
-        "kind",
-        "category",
-        "summary",
-        "key_points",
-        "visibility",
-        "archived",
-        "created_at",
-        "metadata",
-    }
-)
-# Fields of our exports. In other notes they mean something else.
-_OF_ENTITIES = frozenset(
-    {
-        "status",
-        "priority",
-        "due_date",
-        "languages",
-        "technologies",
-        "assignees",
-        "relations",
-        "annotates",
-    }
-)
+_OWN = front_matter.FIELDS.keys() | {
+    "id",
+    "public_id",
+    "title",
+    "tags",
+    "folders",
+    "in_kb",
+    "entity_type",
+    "created_at",
+    "metadata",
+}
+_OF_ENTITIES = (front_matter.ENTITY_FIELDS.keys() | {"relations"}) - {"origin"}
 _FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 
 
@@ -104,15 +84,17 @@ async def import_folder(
             records = []
             for file in files[start : start + AT_ONCE]:
                 path = file.relative_to(root).as_posix()
+                shown = path.encode(errors="replace").decode()
                 try:
-                    _require_utf8(path)
+                    if shown != path:
+                        raise Invalid("The file's name is not UTF-8 text.")
                     note = front_matter.read(file)
                 except Invalid as error:
-                    skipped.append((path.encode(errors="replace").decode(), error.message))
+                    skipped.append((shown, error.message))
                     continue
                 folder_ids = [await ids.find(name) for name in _folder_names(note, path)]
                 records.append(_record(note, caller.library_id, base, path, folder_ids))
-                joins = _relations(note, caller.library_id)
+                joins = list(_relations(note, caller.library_id))
                 relations.extend(joins)
                 notes.update(
                     {
@@ -150,13 +132,6 @@ def markdown_files(root: Path) -> list[Path]:
     )
 
 
-def _require_utf8(path: str) -> None:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise Invalid("The file's name is not UTF-8 text.") from None
-
-
 def _folder_names(note: front_matter.Note, path: str) -> list[str]:
     named = note.front.get("folders")
     if isinstance(named, list):
@@ -184,81 +159,58 @@ def _record(
             public_id=_public_id(front.get("public_id")),
             content_id="",
             entity_type=_entity_type(front.get("entity_type")),
-            kind=_text(front, "kind") or "text",
             title=note.title,
-            url=_text(front, "url") or None,
-            summary=_text(front, "summary"),
             tags=note.tags,
-            key_points=_texts(front, "key_points"),
-            category=_text(front, "category"),
-            visibility="private",
             in_kb=front.get("in_kb") is not False,
-            archived=front.get("archived") is True,
             created_at=created,
             updated_at=created,
             metadata={**metadata, "path": path, "front_matter": other},
             folders=tuple(dict.fromkeys(folder_ids)),
+            **front_matter.read_fields(front, front_matter.FIELDS) | {"visibility": "private"},
             **(_of_entity(front) if exported else {}),
         ),
         note.text,
         once=exported is None,
-        origin=_text(front, "origin") if exported and front.get("origin") in _FOREIGN else "",
+        origin=front["origin"] if exported and front.get("origin") in _FOREIGN else "",
         dated=note.created_at is not None,
     )
 
 
-def _of_entity(front: dict[str, Any]) -> dict[str, Any]:
-    status, priority, due = (
-        _text(front, "status"),
-        _text(front, "priority"),
-        _text(front, "due_date"),
-    )
+def _of_entity(front: Json) -> Json:
+    fields = front_matter.read_fields(front, front_matter.ENTITY_FIELDS)
     machine = MACHINES.get(_entity_type(front.get("entity_type")))
-    return {
-        "status": status if status in (machine.next if machine else STATUSES) else "",
-        "priority": priority if priority in rules.PRIORITIES else "",
-        "due_date": _day(due) if due else None,
-        "languages": _texts(front, "languages"),
-        "technologies": _texts(front, "technologies"),
-        "assignees": _texts(front, "assignees"),
+    known = machine.next if machine else STATUSES
+    return fields | {
+        "status": fields["status"] if fields["status"] in known else "",
+        "priority": fields["priority"] if fields["priority"] in rules.PRIORITIES else "",
+        "due_date": _day(fields["due_date"] or ""),
+        "annotates": None,  # from its relations
+        "origin": Origin.YOU,
     }
 
 
 def _day(value: str) -> str | None:
     try:
-        return rules.due_date(value)
+        return rules.due_date(value) if value else None
     except Invalid:
         return None
 
 
-def _relations(note: front_matter.Note, library_id: str) -> list[Relation]:
+def _relations(note: front_matter.Note, library_id: str) -> Iterator[Relation]:
     from_id, listed = _uuid(note.front.get("id")), note.front.get("relations")
-    found = []
-    for entry in listed if from_id and isinstance(listed, list) else ():
-        if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str) or from_id is None:
-            continue
-        to_id, weight = _uuid(entry.get("to")), entry.get("found")
-        if to_id and to_id != from_id:
-            likeness = float(weight) if isinstance(weight, int | float) else None
-            found.append(
-                Relation(
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
+            case {"kind": str(kind), "to": to} if from_id and _uuid(to) not in (None, from_id):
+                weight = entry.get("found")
+                found = isinstance(weight, int | float)
+                yield Relation(
                     library_id,
                     from_id,
-                    entry["kind"][: rules.LONGEST_WORD],
-                    to_id,
-                    explicit=likeness is None,
-                    weight=1.0 if likeness is None else likeness,
+                    kind[: rules.LONGEST_WORD],
+                    str(UUID(str(to))),
+                    explicit=not found,
+                    weight=float(weight) if found else 1.0,
                 )
-            )
-    return found
-
-
-def _text(front: dict[str, Any], key: str) -> str:
-    return value if isinstance(value := front.get(key), str) else ""
-
-
-def _texts(front: dict[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value := front.get(key), list) else ()
 
 
 def _entity_type(value: Any) -> str:
@@ -364,10 +316,9 @@ class _Places:
     def find(self, reading: FullItem) -> Path:
         if reading.item.id in self._own:
             return self._own[reading.item.id]
-        wished = self._wished(reading)
-        file = wished
+        file = self._wished(reading)
         if str(file).casefold() in self._taken:
-            file = wished.with_name(f"{wished.stem} ({reading.item.public_id}){wished.suffix}")
+            file = file.with_name(f"{file.stem} ({reading.item.public_id}){file.suffix}")
         if str(file).casefold() in self._taken:
             raise Invalid(
                 f"{file} already exists and is not from this library. Nothing was overwritten."
