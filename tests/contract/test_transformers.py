@@ -14,8 +14,8 @@ from commonplace.errors import ConfigurationError, TransformFailed
 from commonplace.model import Transformed
 from commonplace.ports import Transformer
 from commonplace.settings import Settings
-from commonplace.text.categories import CATEGORIES
 from commonplace.text.instructions import addresses_machine
+from commonplace.text.prose import CATEGORIES
 from tests.contract.addressed_set import ALIKE, HELD_OUT
 from tests.growth import growth
 from tests.messages_service import INPUT_TOKENS, OUTPUT_TOKENS, MessagesService

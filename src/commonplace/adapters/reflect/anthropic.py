@@ -10,7 +10,7 @@ from commonplace.adapters.reflect.cue_words import LABELS
 from commonplace.adapters.reflect.note_parser import parse_blocks
 from commonplace.adapters.reflect.rules import TITLE_CHARS
 from commonplace.model import EntityType, Json, Proposal, Quote
-from commonplace.text.sentences import cut
+from commonplace.text.prose import cut
 
 _KINDS = (
     EntityType.DECISION,

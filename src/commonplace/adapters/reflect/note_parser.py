@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from commonplace.model import Quote
-from commonplace.text.sentences import END
+from commonplace.text.prose import END
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]++(?P<text>.+)")

@@ -7,7 +7,7 @@ from itertools import groupby
 from commonplace.adapters.reflect import cue_words
 from commonplace.adapters.reflect.note_parser import Block, parse_blocks
 from commonplace.model import EntityType, Proposal, Quote
-from commonplace.text.sentences import cut
+from commonplace.text.prose import cut
 
 TITLE_CHARS = 120
 _READ = 1_000  # characters of a sentence that are examined

@@ -5,9 +5,8 @@ from typing import Any
 
 from commonplace.adapters.anthropic_api import TEXT, AnthropicModel, array_of, object_of
 from commonplace.model import Json, Transformed
-from commonplace.text.categories import CATEGORIES, OTHER
 from commonplace.text.instructions import addresses_machine, without_orders
-from commonplace.text.sentences import cut
+from commonplace.text.prose import CATEGORIES, OTHER, cut
 
 _MOST_CHARS, _MOST_SECTIONS = 60_000, 60
 _SUMMARY_CHARS, _POINT_CHARS = 1_200, 200

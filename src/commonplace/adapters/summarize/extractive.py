@@ -9,10 +9,8 @@ from math import log
 
 from commonplace.model import Transformed
 from commonplace.settings import Settings
-from commonplace.text import sentences as prose
-from commonplace.text.categories import category
+from commonplace.text import prose
 from commonplace.text.instructions import addresses_machine, without_orders
-from commonplace.text.keyphrases import tags
 from commonplace.thread_pool import ThreadPool
 
 _POINTS, _TAGS = 6, 8
@@ -78,8 +76,8 @@ def _summarize(title: str, sections: Sequence[str]) -> Transformed:
         section_points=tuple(
             _points(section, text) for section, text in zip(rows, sections, strict=True)
         ),
-        tags=tags(counts, flat, titles, stop_words, _TAGS),
-        category=category(
+        tags=prose.tags(counts, flat, titles, stop_words, _TAGS),
+        category=prose.category(
             {
                 word: uses
                 for word, uses in everywhere.items()
