@@ -14,7 +14,7 @@ import numpy as np
 
 from commonplace.adapters.embed import make_embedder
 from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, compare
-from commonplace.core.entities.similarity_scale import SimilarityScale
+from commonplace.core.entities.duplicates import SimilarityScale
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text
 

@@ -50,7 +50,7 @@ class Compass:
 @pytest.fixture
 def search(store: Store) -> Search:
     settings = Settings()
-    return Search(store, Compass(), Access(store, make_limits(settings), settings), settings)
+    return Search(store, Access(store, make_limits(settings), settings), Compass(), settings)
 
 
 async def add(library: Library, title: str, nearness: float, **changes: str) -> Item:

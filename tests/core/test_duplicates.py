@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.entities.duplicates import THRESHOLD, compare
-from commonplace.core.entities.similarity_scale import (
+from commonplace.core.entities.duplicates import (
     RELATED,
     SAME,
     SAMPLES,
+    THRESHOLD,
     UNRELATED,
     SimilarityScale,
+    compare,
 )
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text

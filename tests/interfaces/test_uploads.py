@@ -504,7 +504,7 @@ async def test_only_the_signed_address_takes_bytes_and_only_for_its_time(
         )
     ).status_code == 401
     monkeypatch.setattr(
-        "commonplace.core.items.upload_links.now", lambda: now() + timedelta(hours=2)
+        "commonplace.core.items.upload_checks.now", lambda: now() + timedelta(hours=2)
     )
     answer = await owner.put(upload["url"], content=NOTES)
     assert (answer.status_code, "link has expired" in answer.json()["message"]) == (401, True)

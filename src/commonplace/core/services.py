@@ -8,10 +8,9 @@ from commonplace.core.disks.disks import Disks
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.entities.annotations import Annotations
 from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
-from commonplace.core.entities.duplicates import Duplicates
+from commonplace.core.entities.duplicates import Duplicates, SimilarityScale
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.search import EntitySearch
-from commonplace.core.entities.similarity_scale import SimilarityScale
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
@@ -24,6 +23,7 @@ from commonplace.core.items.ingest_jobs import IngestJobs
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import QueuedItems
+from commonplace.core.items.upload_checks import UploadLinks
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
 from commonplace.core.jobs.worker import Handler, Worker
@@ -134,8 +134,8 @@ def build_services(
     epics = Epics(store, pipeline)
     library = Library(
         store,
-        embedder,
         access,
+        embedder,
         wake,
         sources,
         pipeline,
@@ -151,8 +151,8 @@ def build_services(
     )
     entities = Entities(
         store,
-        embedder,
         access,
+        embedder,
         wake,
         pipeline,
         duplicates,
@@ -162,7 +162,7 @@ def build_services(
     )
     tasks = Tasks(store, access, pipeline, entities, epics)
     search, memory = (
-        Search(store, embedder, access, settings),
+        Search(store, access, embedder, settings),
         Memory(store, access, entities, tasks),
     )
     reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)
@@ -176,7 +176,17 @@ def build_services(
         ),
     }
     queued_items = QueuedItems(store, access, wake, library, embedder.stamp)
-    uploads = Uploads(store, blobs, extractor, access, library, queued_items, recordings, settings)
+    uploads = Uploads(
+        store,
+        access,
+        blobs,
+        extractor,
+        library,
+        queued_items,
+        recordings,
+        UploadLinks(store, settings),
+        settings,
+    )
     handlers[INGEST] = IngestJobs(store, library, queued_items, uploads)
     accounts, members = Accounts(store, access, limits), Members(store, access)
     passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
@@ -193,12 +203,12 @@ def build_services(
         Invitations(store, accounts, passkeys, members),
         AccountDeletion(store, accounts, uploads),
         library,
-        BulkImport(store, embedder, access, wake),
+        BulkImport(store, access, embedder, wake),
         folders,
         queued_items,
         search,
         uploads,
-        Feeds(store, fetcher, extractor, access, library, folders, settings),
+        Feeds(store, access, fetcher, extractor, library, folders, settings),
         Webhooks(wake, settings),
         tasks,
         Planning(store, access, search, graph, similarity),
@@ -210,7 +220,7 @@ def build_services(
         Context(store, access, search, entities),
         DelayedDeletes(store, access),
         Overview(store, access, settings, embedder, quota),
-        EntitySearch(search, entities),
+        EntitySearch(store, search),
         Sessions(store, access, entities, memory, reflection),
         Versions(store, access),
         Annotations(store, access, entities),

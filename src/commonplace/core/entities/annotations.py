@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity, refuse
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
-from commonplace.store import Store
 
 SHOWN = 100
 TITLE = 80
@@ -23,9 +22,7 @@ class Annotation:
 
 
 @dataclass(eq=False)
-class Annotations:
-    _store: Store
-    _access: Access
+class Annotations(Service):
     _entities: Entities
 
     @verb(GRAPH_WRITE, "annotate", target="item_id")

@@ -9,12 +9,12 @@ from typing import Any
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
-from commonplace.core.entities.projects import find_project
+from commonplace.core.entities.search import find_project, resolve_filter
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     BY_MODEL,
@@ -36,9 +36,8 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.model.workflow import parse_statuses, with_article
+from commonplace.model.workflow import with_article
 from commonplace.ports import Embedder, Wake
-from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text import keyword_tags
 
@@ -71,10 +70,8 @@ class Entity:
 
 
 @dataclass(eq=False)
-class Entities:
-    _store: Store
+class Entities(Service):
     _embedder: Embedder
-    _access: Access
     _wake: Wake
     _pipeline: IngestPipeline
     _duplicates: Duplicates
@@ -197,20 +194,11 @@ class Entities:
         offset: int = 0,
     ) -> tuple[list[Entity], int]:
         """Return a page of entities, newest first, and the total."""
-        where = await self.resolve_filter(caller, where, project)
+        where = await resolve_filter(self._store, caller.scope, where, project)
         items, total = await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset
         )
         return await self.described(caller, items), total
-
-    async def resolve_filter(
-        self, caller: Caller, where: ItemFilter, project: str | None
-    ) -> ItemFilter:
-        """Validate the filter's statuses and look up its project."""
-        where = replace(where, statuses=parse_statuses(where.statuses)) if where.statuses else where
-        if project is not None:
-            where = replace(where, project_id=await self.project_id(caller, project))
-        return where
 
     async def find_project(self, caller: Caller, text: str) -> Item:
         """Return a project by its id, title or repository_url."""
@@ -339,14 +327,14 @@ class Entities:
             wanted.append(
                 (Kind.PART_OF, (await self._named(caller, "epic", new.epic, [EntityType.EPIC])).id)
             )
-        for reference in _few("depends_on", new.depends_on):
+        for reference in rules.few("depends_on", new.depends_on):
             wanted.append(
                 (
                     Kind.DEPENDS_ON,
                     (await self._named(caller, "depends_on", reference, rules.WORK)).id,
                 )
             )
-        for kind, reference in map(rules.parse_relation, _few("related_to", new.related_to)):
+        for kind, reference in map(rules.parse_relation, rules.few("related_to", new.related_to)):
             wanted.append((kind, (await self._named(caller, "related_to", reference)).id))
         return [
             Relation(item.library_id, item.id, kind, to_id) for kind, to_id in dict.fromkeys(wanted)
@@ -443,9 +431,3 @@ class Entities:
 
     async def _has_workers(self) -> bool:
         return self.attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)
-
-
-def _few(name: str, references: Sequence[str]) -> Sequence[str]:
-    if len(references) > rules.LONGEST_LIST:
-        raise Invalid(f"`{name}` may have {rules.LONGEST_LIST} entries, not {len(references)}")
-    return references

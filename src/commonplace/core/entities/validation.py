@@ -3,14 +3,16 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from commonplace.errors import Invalid
 from commonplace.model import BY_MODEL, EntityType, Item, Json, Kind, now
 
+T = TypeVar("T")
 LONGEST_TITLE = 200
 LONGEST_CONTENT = 50_000
 LONGEST_LIST = 50
@@ -70,6 +72,11 @@ def refuse(*problems: tuple[object, str]) -> None:
             raise Invalid(sentence)
 
 
+def valid(value: T, *problems: tuple[object, str]) -> T:
+    refuse(*problems)
+    return value
+
+
 def checked(new: NewEntity) -> NewEntity:
     """Strip blanks and fill in defaults. Raises Invalid if any field is not valid."""
     kind = entity_type(new.entity_type)
@@ -116,7 +123,8 @@ def checked(new: NewEntity) -> NewEntity:
 
 
 def entity_type(value: str) -> EntityType:
-    refuse(
+    known = valid(
+        value,
         (
             value == EntityType.DOCUMENT,
             "Documents are added with add_to_knowledge (texts and pages) and uploads (files); "
@@ -127,38 +135,42 @@ def entity_type(value: str) -> EntityType:
             f"Unknown entity_type {value[:50]!r}; it is one of: {', '.join(TYPES)}",
         ),
     )
-    return EntityType(value)
+    return EntityType(known)
 
 
 def title(value: str) -> str:
     value = value.strip()
-    refuse(
+    return valid(
+        value,
         (not value, "Title cannot be empty"),
         (
             len(value) > LONGEST_TITLE,
             f"Title has {len(value)} characters; it may have {LONGEST_TITLE}",
         ),
     )
-    return value
 
 
 def content(value: str) -> str:
-    refuse(
+    return valid(
+        value,
         (not value.strip(), "Content cannot be empty"),
         (
             len(value) > LONGEST_CONTENT,
             f"Content has {len(value):,} characters; it may have {LONGEST_CONTENT:,}",
         ),
     )
-    return value
 
 
 def priority(value: str | None) -> str:
     if value is None:
         return ""
-    if value not in PRIORITIES:
-        raise Invalid(f"Unknown priority {value[:50]!r}; it is one of: {', '.join(PRIORITIES)}")
-    return value
+    return valid(
+        value,
+        (
+            value not in PRIORITIES,
+            f"Unknown priority {value[:50]!r}; it is one of: {', '.join(PRIORITIES)}",
+        ),
+    )
 
 
 def category(value: str | None) -> str:
@@ -169,41 +181,49 @@ def due_date(value: str | None) -> str | None:
     """Normalize an ISO date or datetime."""
     if value is None:
         return None
-    try:
-        day = date.fromisoformat(value.strip())
-    except ValueError:
-        try:
-            return datetime.fromisoformat(value.strip()).isoformat()
-        except ValueError:
-            raise Invalid(
-                f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31"
-            ) from None
-    return day.isoformat()
+    for parse in (date.fromisoformat, datetime.fromisoformat):
+        with suppress(ValueError):
+            return parse(value.strip()).isoformat()
+    raise Invalid(f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31")
+
+
+def few(name: str, values: Sequence[str]) -> Sequence[str]:
+    return valid(
+        values,
+        (
+            len(values) > LONGEST_LIST,
+            f"`{name}` may have {LONGEST_LIST} entries, not {len(values)}",
+        ),
+    )
 
 
 def listed(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    if len(values) > LONGEST_LIST:
-        raise Invalid(f"`{name}` may have {LONGEST_LIST} entries, not {len(values)}")
-    return tuple(dict.fromkeys(word(name, value) for value in values))
+    return tuple(dict.fromkeys(word(name, value) for value in few(name, values)))
 
 
 def word(name: str, value: str) -> str:
     value = value.strip()
-    if not value or len(value) > LONGEST_WORD:
-        raise Invalid(f"`{name}` takes texts of 1 to {LONGEST_WORD} characters that are not blank")
-    return value
+    return valid(
+        value,
+        (
+            not value or len(value) > LONGEST_WORD,
+            f"`{name}` takes texts of 1 to {LONGEST_WORD} characters that are not blank",
+        ),
+    )
 
 
 def validate_metadata(value: Json, name: str = "metadata") -> Json:
     """Check that metadata is storable JSON: finite numbers, well-formed text, limited depth and
     size."""
     _require_plain(name, value, DEEPEST_METADATA)
-    written = json.dumps(value, ensure_ascii=False)
-    if len(written) > LONGEST_METADATA:
-        raise Invalid(
-            f"`{name}` may have {LONGEST_METADATA:,} characters as JSON, not {len(written):,}"
-        )
-    return value
+    size = len(json.dumps(value, ensure_ascii=False))
+    return valid(
+        value,
+        (
+            size > LONGEST_METADATA,
+            f"`{name}` may have {LONGEST_METADATA:,} characters as JSON, not {size:,}",
+        ),
+    )
 
 
 def _require_plain(name: str, value: Any, depth: int) -> None:
@@ -241,27 +261,28 @@ def parse_relation(reference: str) -> tuple[Kind, str]:
 
 
 def _first_status(kind: EntityType, status: Any) -> str:
-    first = FIRST_STATUSES.get(kind)
-    if first is None:
-        if status:
-            raise Invalid(f"A new {kind} has no status; leave it out")
-        return ""
-    if status and status not in first:
-        raise Invalid(
+    first = FIRST_STATUSES.get(kind, ())
+    return valid(
+        str(status or next(iter(first), "")),
+        (status and not first, f"A new {kind} has no status; leave it out"),
+        (
+            status and status not in first,
             f"A new {kind} starts as {' or '.join(first)}, not {str(status)[:50]!r}; "
-            "change it later with `manage`"
-        )
-    return str(status or first[0])
+            "change it later with `manage`",
+        ),
+    )
 
 
 def _address(value: str) -> str:
     value = value.strip()
-    if not value or len(value) > LONGEST_URL or any(character.isspace() for character in value):
-        raise Invalid(
+    return valid(
+        value,
+        (
+            not 0 < len(value) <= LONGEST_URL or any(character.isspace() for character in value),
             f"repository_url must be an address of at most {LONGEST_URL:,} characters without "
-            "blanks"
-        )
-    return value
+            "blanks",
+        ),
+    )
 
 
 def since(value: str, at: datetime | None = None) -> datetime:
@@ -321,11 +342,13 @@ def _joined(held: Json, sent: Json) -> Json:
 
 def without_pointer(metadata: Json, held: Json) -> Json:
     """Refuse changes to the fields that lead an entity to its capture."""
-    if any(name in metadata and metadata[name] != held.get(name) for name in POINTER):
-        raise Invalid(
-            f"{' and '.join(POINTER)} lead to an entity's capture and cannot be set or changed"
-        )
-    return metadata
+    return valid(
+        metadata,
+        (
+            any(name in metadata and metadata[name] != held.get(name) for name in POINTER),
+            f"{' and '.join(POINTER)} lead to an entity's capture and cannot be set or changed",
+        ),
+    )
 
 
 def without_model_fields(metadata: Json) -> Json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from commonplace.core.ingest.pipeline import embedded, job_for
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.drafts import Record
-from commonplace.core.people.authorization import FULL_WRITE, WRITE, Access, verb
+from commonplace.core.people.authorization import FULL_WRITE, WRITE, Service, verb
 from commonplace.errors import NotFound
 from commonplace.model import (
     EMBED,
@@ -24,15 +24,12 @@ from commonplace.model import (
 )
 from commonplace.model.workflow import searchable
 from commonplace.ports import Embedder, Wake
-from commonplace.store import Store
 from commonplace.text import chunking
 
 
 @dataclass(eq=False)
-class BulkImport:
-    _store: Store
+class BulkImport(Service):
     _embedder: Embedder
-    _access: Access
     _wake: Wake
 
     @verb(WRITE, "import", needs=FULL_WRITE)

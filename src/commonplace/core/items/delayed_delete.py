@@ -12,8 +12,8 @@ from commonplace.core.people.authorization import (
     FULL_WRITE,
     READ,
     WRITE,
-    Access,
     Needs,
+    Service,
     verb,
 )
 from commonplace.model import REMOVE, Caller, ItemRef, Job, JobState, Scope, new_id, now
@@ -24,10 +24,7 @@ MOST = 1000
 
 
 @dataclass(eq=False)
-class DelayedDeletes:
-    _store: Store
-    _access: Access
-
+class DelayedDeletes(Service):
     async def schedule(self, caller: Caller, item_ids: Sequence[str]) -> list[Job]:
         """Schedule the deletion of all these items, or of none."""
         needs, items = Needs(DELETE, "delete", FULL_WRITE), []

@@ -11,7 +11,7 @@ from commonplace.core.ingest.sources import MEGABYTE
 from commonplace.core.items.drafts import Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Access, bearer_of, may, verb
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Service, bearer_of, may, verb
 from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
 from commonplace.model import (
     Caller,
@@ -28,7 +28,6 @@ from commonplace.model import (
 )
 from commonplace.ports import Extractor, Fetcher
 from commonplace.settings import Settings
-from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30
@@ -40,11 +39,9 @@ _FEWEST = 20  # characters of a text worth storing
 
 
 @dataclass(eq=False)
-class Feeds:
-    _store: Store
+class Feeds(Service):
     _fetcher: Fetcher
     _extractor: Extractor
-    _access: Access
     _library: Library
     _folders: Folders
     _settings: Settings

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Access, verb
+from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope
 from commonplace.model import (
     Caller,
@@ -16,13 +16,10 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.store import Store
 
 
 @dataclass(eq=False)
-class Folders:
-    _store: Store
-    _access: Access
+class Folders(Service):
     _epics: Epics
 
     @verb(READ)

@@ -15,10 +15,9 @@ from commonplace.core.ingest.sources import (
     url_key,
 )
 from commonplace.core.ingest.transcription import Quota, queue
-from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
+from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.items.item_changes import derive_changes
-from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Access, verb
+from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
     INGEST,
@@ -40,15 +39,12 @@ from commonplace.model import (
     no_progress,
 )
 from commonplace.ports import Embedder, Wake
-from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
 
 @dataclass(eq=False)
-class Library:
-    _store: Store
+class Library(Service):
     _embedder: Embedder
-    _access: Access
     _wake: Wake
     _sources: Sources
     _pipeline: IngestPipeline

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from commonplace.core.ingest.transcription import Quota
-from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Access, verb
+from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Service, verb
 from commonplace.core.search.search import incomplete
 from commonplace.model import EMBED, Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
-from commonplace.store import Store
 from commonplace.store.statistics import Totals
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -37,9 +36,7 @@ class Report:
 
 
 @dataclass(eq=False)
-class Overview:
-    _store: Store
-    _access: Access
+class Overview(Service):
     _settings: Settings
     _embedder: Embedder
     _quota: Quota

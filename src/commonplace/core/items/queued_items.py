@@ -6,7 +6,7 @@ from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import metadata_of, private_key, title_of, url_key
 from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
-from commonplace.core.people.authorization import WRITE, Access, verb
+from commonplace.core.people.authorization import WRITE, Service, verb
 from commonplace.model import (
     INGEST,
     Caller,
@@ -20,14 +20,11 @@ from commonplace.model import (
     new_shared_id,
 )
 from commonplace.ports import Wake
-from commonplace.store import Store
 from commonplace.text.urls import canonical
 
 
 @dataclass(eq=False)
-class QueuedItems:
-    _store: Store
-    _access: Access
+class QueuedItems(Service):
     _wake: Wake
     _library: Library
     _stamp: str

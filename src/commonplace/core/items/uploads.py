@@ -5,7 +5,7 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,9 +16,8 @@ from commonplace.core.ingest.transcription import Recordings
 from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.library import Library
 from commonplace.core.items.queued_items import QueuedItems
-from commonplace.core.items.upload_links import UploadLinks
-from commonplace.core.items.upload_types import refuse_wrong_type
-from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Access, may, verb
+from commonplace.core.items.upload_checks import UploadLinks, refuse_wrong_type
+from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Service, may, verb
 from commonplace.errors import (
     CommonplaceError,
     Conflict,
@@ -43,7 +42,6 @@ from commonplace.model import (
 )
 from commonplace.ports import Blobs, Extractor
 from commonplace.settings import Settings
-from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 LIFETIME = timedelta(hours=1)
@@ -61,30 +59,19 @@ class Part:
     total: int | None = None
 
 
-class Uploads:
-    def __init__(
-        self,
-        store: Store,
-        blobs: Blobs,
-        extractor: Extractor,
-        access: Access,
-        library: Library,
-        queued_items: QueuedItems,
-        recordings: Recordings,
-        settings: Settings,
-    ) -> None:
-        self._store = store
-        self._blobs = blobs
-        self._extractor = extractor
-        self._access = access
-        self._library = library
-        self._queued_items = queued_items
-        self._recordings = recordings
-        self._settings = settings
-        self._folder = settings.data_dir / "incoming"
-        self._links = UploadLinks(store, settings)
-        self._busy: set[str] = set()
-        self._finishing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+@dataclass(eq=False)
+class Uploads(Service):
+    _blobs: Blobs
+    _extractor: Extractor
+    _library: Library
+    _queued_items: QueuedItems
+    _recordings: Recordings
+    _links: UploadLinks
+    _settings: Settings
+    _busy: set[str] = field(default_factory=set, init=False)
+    _finishing: WeakValueDictionary[str, asyncio.Lock] = field(
+        default_factory=WeakValueDictionary, init=False
+    )
 
     @verb(UPLOAD, "upload", target="filename")
     async def announce(
@@ -139,7 +126,7 @@ class Uploads:
         if part.total not in (None, upload.size):
             raise Invalid(f"The file was announced with {upload.size:,} bytes, not {part.total:,}.")
         with self._exclusive(upload):
-            file = self._folder / upload.id
+            file = self._incoming(upload)
             received = await self._received(upload, file)
             if part.start is None:
                 return received
@@ -265,9 +252,13 @@ class Uploads:
             await asyncio.shield(asyncio.to_thread(append, buffer, received))
         return received + len(buffer)
 
+    def _incoming(self, upload: Upload) -> Path:
+        """Return the file for the bytes that have arrived so far."""
+        return self._settings.data_dir / "incoming" / upload.id
+
     async def _received(self, upload: Upload, file: Path) -> int:
         def part() -> int:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             return file.stat().st_size if file.exists() else 0
 
         stored = await self._blobs.size(upload.key)
@@ -429,11 +420,11 @@ class Uploads:
         spent = await self._store.uploads.list_disposable(at, keep=self._settings.keep_originals)
         for upload in spent:
             await self._blobs.delete(upload.key)
-            await asyncio.to_thread((self._folder / upload.id).unlink, missing_ok=True)
+            await asyncio.to_thread(self._incoming(upload).unlink, missing_ok=True)
         await self._store.uploads.delete([upload for upload in spent if upload.expires_at < at])
 
     async def _resume(self, upload: Upload) -> None:
-        file = self._folder / upload.id
+        file = self._incoming(upload)
         with suppress(Conflict), self._exclusive(upload):
             if await self._received(upload, file) != upload.size:
                 return
@@ -467,9 +458,12 @@ class Uploads:
         item = await self._store.items.get(
             caller.scope, ItemRef(id=upload.item_id), token_id=caller.token_id
         )
-        told = upload.answer
-        if told is None:
-            return AddedItem(item.state, item, caller.single_folder, created=False)
+        told = upload.answer or {
+            "status": item.state,
+            "content_id": item.content_id,
+            "folder_id": caller.single_folder,
+            "job_id": None,
+        }
         return AddedItem(
             told["status"],
             replace(item, content_id=told["content_id"]),

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from commonplace.core.people.authorization import READ, Access, verb
+from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
-from commonplace.store import Store
 
 AROUND = 2  # unchanged lines shown around a change
 MOST_LINES = 20_000  # of both texts together; longer ones take too long to compare
@@ -38,10 +37,7 @@ class VersionDiff:
 
 
 @dataclass(eq=False)
-class Versions:
-    _store: Store
-    _access: Access
-
+class Versions(Service):
     @verb(READ, "versions", target="item_id")
     async def of(self, caller: Caller, item_id: str) -> list[Version]:
         """Return versions newest first, without their texts."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.memory.token_budget import Line, Packed, left_out, pack, shortened, tokens
-from commonplace.core.people.authorization import READ, Access, verb
+from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search.search import Search, newest_first
 from commonplace.model import (
     CONTEXT_SECTIONS as SECTIONS,
@@ -26,7 +26,6 @@ from commonplace.model import (
     Relation,
 )
 from commonplace.model.workflow import ENDED, UNDERWAY
-from commonplace.store import Store
 
 _OF_TYPE = {
     EntityType.DECISION: "decisions",
@@ -119,9 +118,7 @@ def _titled(goal: Goal, project: Item | None, longest: int) -> str:
 
 
 @dataclass(eq=False)
-class Context:
-    _store: Store
-    _access: Access
+class Context(Service):
     _search: Search
     _entities: Entities
 

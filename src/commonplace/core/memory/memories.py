@@ -11,8 +11,8 @@ from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
+from commonplace.core.items.drafts import require_revision
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.core.work.tasks import Change, ChangeResult, Tasks
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
@@ -33,7 +33,6 @@ from commonplace.model import (
     new_id,
     now,
 )
-from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
 CORRECTED = (SUPERSEDED, WRONG, STALE)
@@ -87,9 +86,7 @@ def owner_of(caller: Caller) -> str:
 
 
 @dataclass(eq=False)
-class Memory:
-    _store: Store
-    _access: Access
+class Memory(Service):
     _entities: Entities
     _tasks: Tasks
 

@@ -15,7 +15,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, Needs, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Needs, Service, verb
 from commonplace.errors import Conflict, EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -30,7 +30,6 @@ from commonplace.model import (
     digest,
 )
 from commonplace.ports import Embedder, Reflector, Vector
-from commonplace.store import Store
 from commonplace.text.chunking import embedding_text
 
 SURE = 0.5  # confidence from which a candidate is stored without review
@@ -65,9 +64,7 @@ class ReflectResult:
 
 
 @dataclass(eq=False)
-class Reflection:
-    _store: Store
-    _access: Access
+class Reflection(Service):
     _embedder: Embedder
     _duplicates: Duplicates
     _reflector: Reflector

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from commonplace.core.people.authorization import READ, Access, verb
+from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
     EMBED,
@@ -125,10 +125,8 @@ OTHER_EMBEDDER = (
 
 
 @dataclass(eq=False)
-class Search:
-    _store: Store
+class Search(Service):
     _embedder: Embedder
-    _access: Access
     _settings: Settings
     _known: dict[Scope, tuple[float, str | None]] = field(default_factory=dict, init=False)
     _stale: tuple[float, bool] = field(default=(0.0, False), init=False)

@@ -175,7 +175,7 @@ class Evaluation:
     ) -> dict[str, dict[str, float]]:
         """Return the metrics of each mode over all queries. Vectors must be complete."""
         app = self.services
-        search = Search(app.store, _QueryCache(app.embedder), app.access, app.settings)
+        search = Search(app.store, app.access, _QueryCache(app.embedder), app.settings)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
             caller = (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.projects import find_project
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
+from commonplace.core.entities.search import find_project
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -22,7 +22,6 @@ from commonplace.model import (
     Scope,
 )
 from commonplace.model.workflow import MACHINES, TASK, parse_statuses, with_article
-from commonplace.store import Store
 
 CYCLES = 20  # named in one answer
 # a task or epic has at most one of each
@@ -53,9 +52,7 @@ class DependencyChain:
 
 
 @dataclass(eq=False)
-class Graph:
-    _store: Store
-    _access: Access
+class Graph(Service):
     _tasks: Tasks
 
     @verb(READ, "explore")

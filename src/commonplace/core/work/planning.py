@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from statistics import median
 
-from commonplace.core.entities.projects import find_project
-from commonplace.core.entities.similarity_scale import SimilarityScale
-from commonplace.core.people.authorization import READ, Access, verb
+from commonplace.core.entities.duplicates import SimilarityScale
+from commonplace.core.entities.search import find_project
+from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search.search import Search
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.priorities import Ranked, Ranking, rank, worth
 from commonplace.model import Caller, EntityType, Item, ItemFilter, ItemRef, Mode, Ticket, now
 from commonplace.model.workflow import CLOSED, ENDED, TASK
-from commonplace.store import Store
 
 # similarity, on the calibrated scale, from which a task counts as a precedent
 ALIKE = 0.45
@@ -55,9 +54,7 @@ class Estimate:
 
 
 @dataclass(eq=False)
-class Planning:
-    _store: Store
-    _access: Access
+class Planning(Service):
     _search: Search
     _graph: Graph
     _similarity: SimilarityScale

@@ -11,11 +11,12 @@ from typing import Any
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entities, Entity
+from commonplace.core.entities.search import resolve_filter
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IngestPipeline
+from commonplace.core.items.drafts import require_revision
 from commonplace.core.items.epic_status import Epics
-from commonplace.core.items.item_changes import require_revision
-from commonplace.core.people.authorization import GRAPH_WRITE, READ, Access, verb
+from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,
@@ -39,7 +40,6 @@ from commonplace.model.workflow import (
     with_article,
     with_note,
 )
-from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
 
 NAMED = 5  # open tasks named in a refusal
@@ -66,9 +66,7 @@ Derive = Callable[[Item], Awaitable[Change]]
 
 
 @dataclass(eq=False)
-class Tasks:
-    _store: Store
-    _access: Access
+class Tasks(Service):
     _pipeline: IngestPipeline
     _entities: Entities
     _epics: Epics
@@ -222,7 +220,7 @@ class Tasks:
         offset: int,
     ) -> tuple[list[Entity], int]:
         """Return a page of tasks or epics, newest first, and the total."""
-        where = await self._entities.resolve_filter(caller, where, project)
+        where = await resolve_filter(self._store, caller.scope, where, project)
         if epic is not None:
             where = replace(where, epic_id=(await self.find(caller, epic, (EPIC,))).id)
         items, total = await self._store.items.list_page(

@@ -1,22 +1,25 @@
-"""Signed links that uploads are sent to: made here, checked here, and nowhere else."""
+"""Checks of uploads: the signed links that they are sent to, and whether a file has the declared
+type."""
 
 import asyncio
 import hashlib
 import hmac
 import secrets
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from commonplace.errors import StorageFailed, Unauthorized
+from commonplace.core.ingest.sources import SPEECH
+from commonplace.errors import Invalid, StorageFailed, Unauthorized
 from commonplace.model import Upload, new_id, now
 from commonplace.settings import Settings
 from commonplace.store import Store
 
 
+@dataclass(eq=False)
 class UploadLinks:
-    def __init__(self, store: Store, settings: Settings) -> None:
-        self._store = store
-        self._key_file = settings.data_dir / "upload.key"
+    _store: Store
+    _settings: Settings
 
     async def sign(self, upload: Upload) -> str:
         """Return the path that takes the upload's bytes until it expires."""
@@ -42,10 +45,11 @@ class UploadLinks:
 
     def _key(self) -> bytes:
         """Read the signing key, or create it. It lies in the data folder that all servers share."""
+        file = self._settings.data_dir / "upload.key"
         try:
-            if not self._key_file.exists():
-                _write_key(self._key_file)
-            return self._key_file.read_bytes()
+            if not file.exists():
+                _write_key(file)
+            return file.read_bytes()
         except OSError as error:
             raise StorageFailed(
                 f"The key that signs upload links cannot be written: {error.strerror}."
@@ -67,3 +71,35 @@ def _sign(key: bytes, upload_id: str, expires: str) -> str:
     return hmac.new(
         key, f"{upload_id}:{expires}".encode("utf-8", "replace"), hashlib.sha256
     ).hexdigest()
+
+
+DOCUMENT, RECORDING = "/api/v1/uploads/finalize-document", "/api/v1/uploads/finalize"
+_ALSO = {
+    "image/jpg": "image/jpeg",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-bmp": "image/bmp",
+    "image/heic": "image/heif",
+    "application/x-pdf": "application/pdf",
+    "": "application/octet-stream",
+    "binary/octet-stream": "application/octet-stream",
+}
+
+
+def refuse_wrong_type(kind: str, declared: str, document: bool) -> None:
+    said = declared.partition(";")[0].strip().lower()
+    if _family(said) not in ("application/octet-stream", _family(kind)):
+        found = "of an unknown type" if kind == "application/octet-stream" else f"those of {kind}"
+        raise Invalid(f"The file was announced as {said}, but its first bytes are {found}.")
+    if document == kind.startswith(SPEECH):
+        right, what = (RECORDING, "recording") if document else (DOCUMENT, "document")
+        raise Invalid(f"The file is a {what} ({kind}): finish it with POST {right}.")
+
+
+def _family(kind: str) -> str:
+    """Return the family of a media type. Containers say little about recordings, first bytes little
+    about texts."""
+    if kind.startswith(SPEECH) or kind == "application/ogg":
+        return "recording"
+    if kind.startswith("text/") or kind.endswith(("json", "xml", "x-subrip", "yaml")):
+        return "text"
+    return _ALSO.get(kind, kind)
