@@ -167,8 +167,11 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
         for name, child in command.commands.items():
             yield from _commands(child, f"{path} {name}")
         return
+    command = command.callback()  # makes the real one, which is imported only when it is needed
     shared = {"data_dir", "token", "as_json", "help"}
-    arguments = [p.name.upper() for p in command.params if p.param_type_name == "argument"]
+    arguments = [
+        p.metavar or p.name.upper() for p in command.params if p.param_type_name == "argument"
+    ]
     options = [
         f"[{p.opts[0]}]"
         for p in command.params

@@ -72,7 +72,8 @@ def state(cli: Commands) -> object:
     return (
         whole,
         cli.json("folder", "list"),
-        cli.json("user", "list"),
+        cli.json("member", "list"),
+        cli.json("doctor")["people"],
         rounded,
         cli.json("doctor")["sections_with_vectors"],
     )

@@ -20,23 +20,24 @@ def test_a_disk_is_previewed_published_saved_and_taken_back(cli: Commands) -> No
     [line] = cli.json("disk", "list")["disks"]
     disk = line["public_id"]
     assert (line["visibility"], line["relationship"]) == ("private", "owned")
-    assert cli.json("disk", "get", item)["text"] == TEXT
-    preview = cli.json("disk", "preview", disk)
+    assert cli.json("get", item)["text"] == TEXT
+    preview = cli.json("get", disk, "--preview")
     assert preview["redacted"] is True and "text" not in preview
-    assert "not found" in cli.fails("disk", "get", disk, "--token", other).lower()
+    assert cli.fails("get", disk, "--token", other) == f"No item {disk!r}.\n"
     assert cli.json("disk", "publish", disk, "--access", "members")["access"] == "members"
     assert cli.json("disk", "save", disk, "--token", other)["title"] == "Memory"
     assert [
         saved["public_id"]
         for saved in cli.json("disk", "list", "--scope", "saved", "--token", other)["disks"]
     ] == [disk]
-    assert cli.json("disk", "get", disk, "--token", other) == preview | {"relationship": "saved"}
-    shown = cli.text("disk", "get", disk, "--token", other)
+    assert cli.json("get", disk, "--token", other) == preview | {"relationship": "saved"}
+    shown = cli.text("get", disk, "--token", other)
     assert "redacted" in shown and TEXT not in shown
-    assert cli.json("disk", "unsave", disk, "--token", other) == {"ok": True}
-    assert cli.json("disk", "unpublish", disk) == {"public_id": disk, "visibility": "private"}
-    assert "not found" in cli.fails("disk", "get", disk, "--token", other).lower()
-    assert TEXT in cli.text("disk", "get", disk)
+    assert cli.json("disk", "save", disk, "--undo", "--token", other) == {"ok": True}
+    private = cli.json("disk", "publish", disk, "--undo")
+    assert (private["public_id"], private["visibility"]) == (disk, "private")
+    assert cli.fails("get", disk, "--token", other) == f"No item {disk!r}.\n"
+    assert TEXT in cli.text("get", disk)
 
 
 def test_a_backup_brings_published_and_saved_disks_back(cli: Commands, tmp_path: Path) -> None:

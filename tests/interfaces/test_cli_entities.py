@@ -1,17 +1,27 @@
-"""graph add, get, list, search at the command line."""
+"""Entities, tasks and corrections at the command line."""
 
 from pathlib import Path
+
+import pytest
 
 from tests.interfaces.command import Commands
 
 
-def test_entities_at_the_command_line(data_dir: Path) -> None:
-    run = Commands(data_dir)
-    project = run.json("graph", "add", "Auth", "--content", "Services.", "--type", "project")
+@pytest.fixture
+def run(data_dir: Path) -> Commands:
+    return Commands(data_dir)
+
+
+@pytest.fixture
+def project(run: Commands) -> str:
+    return str(run.json("remember", "Auth", "Services.", "--type", "project")["id"])
+
+
+def test_entities_at_the_command_line(run: Commands) -> None:
+    project = run.json("remember", "Auth", "Services.", "--type", "project")
     assert project["message"] == "Added: Auth" and project["id"].startswith("project_")
     task = run.json(
-        "graph",
-        "add",
+        "remember",
         "Fix the callback",
         "--type",
         "task",
@@ -23,54 +33,95 @@ def test_entities_at_the_command_line(data_dir: Path) -> None:
         "2026-03-31",
         stdin="It is broken since Monday.",
     )
-    shown = run.json("graph", "get", task["id"])
+    shown = run.json("get", task["id"])
     assert (shown["content"], shown["project"], shown["status"], shown["due_date"]) == (
         "It is broken since Monday.",
         project["id"],
         "todo",
         "2026-03-31",
     )
-    assert [one["id"] for one in run.json("graph", "list", "--type", "task")["entities"]] == [
+    assert [one["id"] for one in run.json("list", "--type", "task")["entities"]] == [task["id"]]
+    assert [one["id"] for one in run.json("search", "callback", "--type", "task")["results"]] == [
         task["id"]
     ]
-    assert [
-        one["id"] for one in run.json("graph", "search", "callback", "--type", "task")["results"]
-    ] == [task["id"]]
+    assert "does not go with" in run.fails("list", "--type", "task", "--folder", "Drafts")
     assert (
-        run.fails("graph", "add", "Alone", "--content", "text", "--type", "task").strip()
+        run.fails("remember", "Alone", "text", "--type", "task").strip()
         == "Tasks require a project"
     )
-    assert "Unknown type 'rule'" in run.fails("graph", "list", "--type", "rule")
+    assert "--type must be document, episode" in run.fails("list", "--type", "rule")
     again = run.run(
-        "graph",
-        "add",
+        "remember",
         "Fix the callback",
+        "It is broken since Monday.",
         "--type",
         "task",
         "--project",
         project["id"],
-        "--content",
-        "It is broken since Monday.",
     )
     assert again.exit_code == 0 and "duplicate (1.00): Fix the callback" in again.stderr
 
 
-def test_memories_are_corrected_at_the_command_line(data_dir: Path) -> None:
-    run = Commands(data_dir)
-    old = run.json("remember", "Queue", "We use Celery.", "--kind", "decision")["id"]
+def test_memories_are_corrected_at_the_command_line(run: Commands) -> None:
+    old = run.json("remember", "Queue", "We use Celery.", "--type", "decision")["id"]
     said = run.json(
-        "graph", "supersede", old, "--content", "-", "--reason", "simpler", stdin="We use a table."
+        "correct",
+        "supersede",
+        old,
+        "--content",
+        "-",
+        "--reason",
+        "simpler",
+        stdin="We use a table.",
     )
     assert said["status"] == "superseded" and said["superseded_by"].startswith("decision_")
-    assert run.json("graph", "get", said["superseded_by"])["content"] == "We use a table."
-    assert "Name the replacement" in run.fails("graph", "supersede", old)
-    assert run.text("graph", "restore", old).startswith("Restored: Queue")
-    assert run.json("graph", "mark-stale", old)["status"] == "stale"
+    assert run.json("get", said["superseded_by"])["content"] == "We use a table."
+    assert "Name the replacement" in run.fails("correct", "supersede", old)
+    assert run.text("correct", "restore", old).startswith("Restored: Queue")
+    assert run.json("correct", "stale", old)["status"] == "stale"
     assert (
-        run.json("graph", "mark-wrong", old, "--reason", "never so")["metadata"]["correction"][
+        run.json("correct", "wrong", old, "--reason", "never so")["metadata"]["correction"][
             "reason"
         ]
         == "never so"
     )
-    assert run.text("graph", "delete", old) == "Deleted: Queue\n"
-    assert run.fails("graph", "get", old) == f"No entity {old!r}.\n"
+    assert "--by does not go with" in run.fails("correct", "wrong", old, "--by", "x")
+    assert run.text("delete", old) == "Deleted: Queue\n"
+    assert run.fails("get", old) == f"No entity {old!r}.\n"
+
+
+def test_a_task_is_moved_noted_and_updated(run: Commands, project: str) -> None:
+    task = run.json("task", "add", "Fix the callback", "--project", project, "--due", "2026-03-31")
+    assert (task["entity_type"], task["status"]) == ("task", "todo")
+    assert run.json("get", task["id"])["content"] == "Fix the callback"
+    assert run.text("task", "move", task["id"], "doing") == "Started: Fix the callback\n"
+    assert run.fails("task", "move", task["id"], "blocked") == "--reason is required.\n"
+    run.text("task", "move", task["id"], "blocked", "--reason", "no keys")
+    assert "blocked: no keys\n" in run.text("get", task["id"])
+    assert run.text("task", "move", task["id"], "doing") == "Unblocked: Fix the callback\n"
+    assert run.json("task", "move", task["id"], "todo")["status"] == "todo"
+    assert "--hours does not go" in run.fails("task", "move", task["id"], "todo", "--hours", 1)
+    assert "the statuses are: backlog, todo" in run.fails("task", "move", task["id"], "gone")
+    run.text("task", "move", task["id"], "doing")
+    done = run.json("task", "move", task["id"], "done", "--hours", 3, "--learnings", "Check state.")
+    assert (done["metadata"]["actual_hours"], done["learnings_id"][:8]) == (3, "episode_")
+    noted = run.json("task", "update", task["id"], "--note", "-", stdin="Mind the clock.")
+    assert [note["text"] for note in noted["metadata"]["notes"]] == ["Mind the clock."]
+    updated = run.json("task", "update", task["id"], "--due", "", "--tag", "a", "--tag", "b")
+    assert (updated["due_date"], updated["tags"]) == (None, ["a", "b"])
+    assert run.json("task", "update", task["id"], "--tag", "")["tags"] == []
+    assert "Owner: Mind the clock." in run.text("get", task["id"])
+    assert "is a project, not a task" in run.fails("task", "move", project, "doing")
+
+
+def test_epics_are_tasks_of_another_type(run: Commands, project: str) -> None:
+    epic = run.json("task", "add", "Login", "--type", "epic", "--project", project)["id"]
+    task = run.json("task", "add", "Callback", "--project", project, "--epic", epic)["id"]
+    assert [one["id"] for one in run.json("task", "list", "--type", "epic")["epics"]] == [epic]
+    assert [one["id"] for one in run.json("task", "list", "--epic", epic)["tasks"]] == [task]
+    assert run.json("task", "update", epic, "--title", "Sign-in")["title"] == "Sign-in"
+    assert "--epic does not go with" in run.fails("task", "update", epic, "--epic", epic)
+    assert run.text("task", "move", epic, "in_progress") == "Started: Sign-in\n"
+    assert run.json("task", "update", task, "--epic", "")["epic"] is None
+    assert run.json("task", "list", "--next", "--limit", 1)["suggestions"][0]["id"] == task
+    assert "--page does not go with" in run.fails("task", "list", "--next", "--page", 2)

@@ -83,9 +83,8 @@ def test_standard_input_folders_and_no_kb(cli: Commands) -> None:
         stdin="in the same folder, whatever its case",
     )
     assert again["folder_id"] == added["folder_id"]
-    assert [(folder["name"], folder["item_count"]) for folder in cli.json("folder", "list")] == [
-        ("Drafts", 2)
-    ]
+    folders = cli.json("folder", "list")["folders"]
+    assert [(folder["name"], folder["item_count"]) for folder in folders] == [("Drafts", 2)]
     assert [
         item["title"]
         for item in cli.json("list", "--folder", "Drafts", "--query", "second")["items"]
@@ -146,7 +145,10 @@ def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
         (["add", "-", "--title", "caf\udce9"], "some text", "UTF-8"),
         (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
         (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
-        (["search", " "], "", "what to look for"),
+        (["search", " "], "", "QUERY must not be blank"),
+        (["search", "x", "--limit", "21"], "", "--limit must be at most 20"),
+        (["search", "x", "--limit", "many"], "", "--limit must be a whole number"),
+        (["search", "x", "--mode", "psychic"], "", "--mode must be semantic, keyword or hybrid"),
         (["get", "no-such-item"], "", "No item 'no-such-item'."),
         (["list", "--folder", "nowhere"], "", "no folder 'nowhere'"),
     ],
@@ -163,8 +165,6 @@ def test_bad_input_is_one_sentence_and_exit_1(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["search", "x", "--limit", "21"],
-        ["search", "x", "--mode", "psychic"],
         ["search"],
         ["frobnicate"],
         ["token", "create"],
@@ -182,7 +182,7 @@ def test_acting_as_a_token(cli: Commands, fox: str) -> None:
     assert "'write' capability" in cli.fails(
         "add", "-", "--token", secret, stdin="words to be kept"
     )
-    assert "Only the owner" in cli.fails("user", "list", "--token", secret)
+    assert "Only the owner" in cli.fails("user", "link", "--token", secret)
     assert "unknown or was revoked" in cli.fails("list", "--token", "sk_nonsense")
 
 
@@ -237,17 +237,19 @@ def test_what_an_item_said_before_is_listed_read_and_compared(
         note.write_text(f"# Sea\n\n{said}\n\nIt is wide.\n")
         cli.text("import", note.parent)
     item = cli.json("list")["items"][0]["id"]
-    newest, oldest = [
-        version["revision"] for version in cli.json("history", "list", item)["versions"]
-    ]
-    assert [line.split("\t")[0] for line in cli.text("history", "list", item).splitlines()] == [
+    newest, oldest = [version["revision"] for version in cli.json("history", item)["versions"]]
+    assert [line.split("\t")[0] for line in cli.text("history", item).splitlines()] == [
         str(newest),
         str(oldest),
     ]
-    assert "The sea is blue." in cli.text("history", "get", item, oldest)
-    assert "- The sea is blue.\n+ The sea is green.\n" in cli.text("history", "diff", item, oldest)
-    assert cli.json("history", "diff", item, newest)["followed_by"] is None
-    assert "Version not found" in cli.fails("history", "get", item, newest + 1)
+    assert "The sea is blue." in cli.text("history", item, oldest)
+    assert "- The sea is blue.\n+ The sea is green.\n" in cli.text(
+        "history", item, oldest, "--diff"
+    )
+    assert cli.json("history", item, newest, "--diff")["followed_by"] is None
+    assert "Version not found" in cli.fails("history", item, newest + 1)
+    assert "--diff needs a REVISION" in cli.fails("history", item, "--diff")
+    assert "REVISION must be a whole number" in cli.fails("history", item, "first")
 
 
 def test_what_the_web_app_queued_is_listed_and_retried(cli: Commands, data_dir: Path) -> None:

@@ -17,7 +17,7 @@ def test_what_is_remembered_comes_back_in_a_pack(commands: Commands) -> None:
         "remember",
         "Use PKCE",
         "We use PKCE for the web client.",
-        "--kind",
+        "--type",
         "decision",
         "--key",
         "k1",
@@ -27,7 +27,7 @@ def test_what_is_remembered_comes_back_in_a_pack(commands: Commands) -> None:
         "remember",
         "Use PKCE",
         "-",
-        "--kind",
+        "--type",
         "decision",
         "--key",
         "k1",
@@ -50,12 +50,9 @@ def test_notes_are_reflected_on_and_reviewed(commands: Commands, tmp_path: Path)
     assert (found["queued"], found["source_title"]) == (2, "call.txt")
     waiting = commands.json("review", "list")
     ids = {one["kind"]: one["id"] for one in waiting["candidates"]}
-    assert (
-        commands.json("review", "edit", ids["decision"], "--title", "Red shed")["title"]
-        == "Red shed"
-    )
-    assert "> We decided to paint the shed red." in commands.text("review", "show", ids["decision"])
-    assert commands.json("review", "accept", ids["decision"])["candidate"]["state"] == "accepted"
+    assert "> We decided to paint the shed red." in commands.text("review", "list", ids["decision"])
+    kept = commands.json("review", "accept", ids["decision"], "--title", "Red shed")["candidate"]
+    assert (kept["state"], kept["title"]) == ("accepted", "Red shed")
     assert commands.json("review", "reject", ids["idea"])["state"] == "rejected"
     assert commands.json("review", "list")["total"] == 0
     assert "Candidate not found" in commands.fails("review", "reject", "nothing")

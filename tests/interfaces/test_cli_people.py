@@ -16,17 +16,14 @@ def cli(data_dir: Path) -> Commands:
 
 def test_folders(cli: Commands) -> None:
     folder_id = cli.text("folder", "create", "Reading list").strip()
-    assert cli.json("folder", "list")[0]["id"] == folder_id
+    assert cli.json("folder", "list")["folders"][0]["id"] == folder_id
     assert "already a folder" in cli.fails("folder", "create", "READING LIST")
     assert cli.json("folder", "rename", "reading list", "Books")["name"] == "Books"
     cli.text("add", "-", "--folder", "Books", stdin="a book that goes with its folder")
-    assert cli.json("folder", "delete", folder_id, "--cascade-items") == {
-        "ok": True,
-        "id": folder_id,
-    }
-    assert (cli.json("folder", "list"), cli.json("list")["total"]) == ([], 0)
+    assert cli.json("folder", "delete", folder_id, "--cascade-items") == {"ok": True}
+    assert (cli.json("folder", "list")["folders"], cli.json("list")["total"]) == ([], 0)
     assert "no folder" in cli.fails("folder", "delete", "Books")
-    assert "1 to 200" in cli.fails("folder", "create", " ")
+    assert "NAME must not be blank" in cli.fails("folder", "create", " ")
 
 
 def test_a_token_is_shown_once_listed_without_secret_and_revoked(cli: Commands) -> None:
@@ -43,10 +40,10 @@ def test_a_token_is_shown_once_listed_without_secret_and_revoked(cli: Commands) 
         "--expires",
         30,
     )
-    assert set(made) == {"id", "token"}
+    assert {"id", "token"} <= set(made)
     assert made["token"].startswith("sk_")
     assert len(made["token"]) == 46
-    [listed] = cli.json("token", "list")
+    [listed] = cli.json("token", "list")["tokens"]
     assert (listed["id"], listed["name"], listed["capabilities"], listed["kb_only"]) == (
         made["id"],
         "agent",
@@ -55,7 +52,8 @@ def test_a_token_is_shown_once_listed_without_secret_and_revoked(cli: Commands) 
     )
     assert len(listed["folders"]) == 1
     assert listed["expires_at"] is not None
-    assert made["token"] not in cli.text("token", "list")
+    shown = cli.text("token", "list")
+    assert made["token"] not in shown and "Work" in shown
     cli.text("token", "revoke", "agent")
     assert "revoked" in cli.fails("list", "--token", made["token"])
     assert "no token" in cli.fails("token", "revoke", "agent")
@@ -65,10 +63,13 @@ def test_tokens_that_cannot_be_made(cli: Commands) -> None:
     assert "no folder 'nowhere'" in cli.fails(
         "token", "create", "--name", "x", "--folder", "nowhere"
     )
-    assert cli.json("token", "list") == []
+    assert cli.json("token", "list")["tokens"] == []
     cli.json("token", "create", "--name", "twin")
     cli.json("token", "create", "--name", "twin", "--expires", 0)
-    assert {token["expires_at"] is None for token in cli.json("token", "list")} == {True, False}
+    assert {token["expires_at"] is None for token in cli.json("token", "list")["tokens"]} == {
+        True,
+        False,
+    }
     assert "2 tokens are named 'twin'" in cli.fails("token", "revoke", "twin")
 
 
@@ -78,7 +79,7 @@ def test_people_have_libraries_of_their_own(cli: Commands) -> None:
     cli.text("add", "-", "--token", made["token"], stdin="this belongs to Ann and nobody else")
     assert cli.json("list", "--token", made["token"])["total"] == 1
     assert cli.json("list")["total"] == 0
-    assert [person["name"] for person in cli.json("user", "list")] == ["Owner", "Ann"]
+    assert cli.json("doctor")["people"] == 2
     assert (
         "ann@example.com"
         in cli.fails("user", "create", "--name", "A", "--email", "ANN@example.com").lower()
@@ -94,16 +95,16 @@ def test_connect_prints_a_token_that_works(cli: Commands, client: str) -> None:
     assert answer["token"] in answer["configuration"]
     assert "http://127.0.0.1:8642/" in answer["configuration"]
     assert cli.json("list", "--token", answer["token"])["total"] == 0
-    assert [token["name"] for token in cli.json("token", "list")] == [client]
+    assert [token["name"] for token in cli.json("token", "list")["tokens"]] == [client]
 
 
 def test_connect_with_a_token_that_is_there_makes_none(cli: Commands) -> None:
     line = cli.text("connect", "claude-code", "--token", "sk_mine").strip()
     assert line == (
-        "claude mcp add --transport http commonplace http://127.0.0.1:8642/mcp "
+        "claude mcp add --transport http commonplace http://127.0.0.1:8642/mcp/core "
         '--header "Authorization: Bearer sk_mine"'
     )
-    assert cli.json("token", "list") == []
+    assert cli.json("token", "list")["tokens"] == []
 
 
 def test_claude_desktop_starts_the_command_on_this_data_folder(
@@ -123,12 +124,12 @@ def test_claude_desktop_is_let_do_less_with_a_token(cli: Commands) -> None:
         answer = cli.json("connect", "claude-desktop", *options)
         environment = json.loads(answer["configuration"])["mcpServers"]["commonplace"]["env"]
         assert environment["COMMONPLACE_TOKEN"] == answer["token"] == (given or answer["token"])
-    assert [token["capabilities"] for token in cli.json("token", "list")] == [["read"]]
+    assert [token["capabilities"] for token in cli.json("token", "list")["tokens"]] == [["read"]]
 
 
 def test_connect_names_the_public_address(data_dir: Path) -> None:
     cli = Commands(data_dir, public_url="https://kb.example.com/")
-    assert "https://kb.example.com/mcp" in cli.text("connect", "cursor", "--token", "sk_mine")
+    assert "https://kb.example.com/mcp/core" in cli.text("connect", "cursor", "--token", "sk_mine")
 
 
 def test_a_link_lets_a_person_choose_a_password(cli: Commands) -> None:

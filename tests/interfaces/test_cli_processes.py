@@ -77,7 +77,7 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Comman
     with serving(cli) as (address, said, process):
         secret = said["token"]
         assert said["connect"] == (
-            f"claude mcp add --transport http commonplace {address}/mcp "
+            f"claude mcp add --transport http commonplace {address}/mcp/core "
             f'--header "Authorization: Bearer {secret}"'
         )
         assert httpx.get(f"{address}/api/v1/items", headers=bearer(secret)).json()["total"] == 0
@@ -123,7 +123,7 @@ def test_serve_speaks_to_people_too(cli: Commands) -> None:
     assert re.search(r"http://127\.0\.0\.1:\d+/claim/[\w-]{43}\n", said)
     assert re.search(r"shown this once: sk_[\w-]{43}\n", said)
     assert re.search(
-        r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp --header \"Authorization",
+        r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp/core --header \"Authorization",
         said,
     )
 
@@ -182,13 +182,13 @@ def test_a_server_a_stdio_server_and_commands_share_one_folder(cli: Commands) ->
                 headers=bearer(said["token"]),
                 json={"query": query, "mode": "keyword"},
             )
-            assert len(found.json()["hits"]) == count
+            assert len(found.json()["results"]) == count
         meaning = httpx.post(
             f"{address}/api/v1/search",
             headers=bearer(said["token"]),
             json={"query": "cold sea animals", "mode": "semantic"},
         ).json()
-        assert len(meaning["hits"]) == 4
+        assert len(meaning["results"]) == 4
         finish(stdio)
         assert stdio.returncode == 0
 
@@ -316,7 +316,7 @@ def test_help_is_quick_and_loads_no_model() -> None:
     watched = (
         "import sys; sys.argv = ['commonplace', '--help']\nfrom commonplace.interfaces.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = {'numpy', 'onnxruntime', 'fastapi', 'mcp', 'psycopg', 'redis', 'yaml'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'onnxruntime', 'starlette', 'mcp', 'psycopg', 'redis', 'yaml'} & set(sys.modules)\n"
         "print(sorted(heavy), file=sys.stderr)"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

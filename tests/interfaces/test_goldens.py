@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +104,27 @@ MCP: list[tuple[str, str, dict[str, Any]]] = [
 CLI = [
     "list",
     "list --json --limit 2",
+    "list --type task",
     "get {tides}",
+    "get {dredge}",
+    "get {dredge} --json",
     "search water --mode keyword",
     "search water --mode keyword --json",
-    "task next",
-    "task show {dredge} --json",
-    "graph explore {dredge}",
+    "search buoys --type decision",
+    "task list --next",
+    "related {dredge}",
+    "related {buoys} --mode dependencies",
     "context buoys",
     "folder list",
     "get nowhere",
+    "list --type task --folder Red",
+    "task list --status lost",
     "task add Flags --project nowhere",
+    "task move {dredge} doing",
+    "task move {dredge} blocked",
+    "task update {dredge} --due {empty}",
     "folder create Red",
+    "folder rename blue Bread --json",
 ]
 
 VARIES = re.compile(
@@ -234,7 +245,7 @@ def test_answers_of_commands_are_as_recorded(commands: Commands, data_dir: Path)
 
     ids, answers = asyncio.run(prepare()), []
     for line in CLI:
-        said = commands.run(*line.format(**ids).split(), env=PLAIN)
+        said = commands.run(*shlex.split(line.format(**ids, empty="''")), env=PLAIN)
         out = json.loads(said.stdout) if "--json" in line else said.stdout.splitlines()
         answers.append(
             {"asked": line, "code": said.exit_code, "out": out, "err": said.stderr.splitlines()}

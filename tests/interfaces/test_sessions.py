@@ -221,7 +221,9 @@ def test_half_an_emoji_that_a_program_cut_off_does_not_end_the_import(
             [{"type": "user", "sessionId": name, "message": {"role": "user", "content": said}}],
         )
     assert commands.json("import", tmp_path / "logs")["added"] == 3
-    assert {entity["title"] for entity in commands.json("graph", "list")["entities"]} == {
+    assert {
+        entity["title"] for entity in commands.json("list", "--type", "session")["entities"]
+    } == {
         "Ship it ?",
         "Zero bytes",
         "Plain words",

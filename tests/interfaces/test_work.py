@@ -572,19 +572,19 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
         "-",
         stdin="Three quinces.",
     )
-    assert [task["title"] for task in run.json("task", "list", "--project", project)] == [
+    assert [task["title"] for task in run.json("task", "list", "--project", project)["tasks"]] == [
         "Plant",
         "Dig",
     ]
-    assert [task["title"] for task in run.json("task", "list", "--priority", "high")] == ["Dig"]
-    [suggested] = run.json("task", "next")["suggestions"]
+    assert [task["title"] for task in run.json("task", "list", "--priority", "high")["tasks"]] == [
+        "Dig"
+    ]
+    [suggested] = run.json("task", "list", "--next")["suggestions"]
     assert suggested["id"] == dig["id"]
-    assert "Dig\n    priority high" in run.text("task", "next")
+    assert "Dig\n    priority high" in run.text("task", "list", "--next")
     epic = run.json(
-        "graph",
-        "add",
+        "remember",
         "Orchard",
-        "--content",
         "Fruit trees.",
         "--type",
         "epic",
@@ -613,31 +613,33 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     changed = run.json("task", "update", plant["id"], "--epic", "", "--due", "")
     assert (changed["epic"], changed["due_date"], changed["priority"]) == (None, None, "low")
     assert "at least one field" in run.fails("task", "update", plant["id"])
-    assert run.text("task", "start", dig["id"]).startswith("Started: Dig")
-    assert "Missing option" in run.fails("task", "block", dig["id"], code=2)
-    run.text("task", "block", dig["id"], "--reason", "frost")
-    assert "it can go to: doing, archived" in run.fails("task", "complete", dig["id"])
-    run.text("task", "unblock", dig["id"])
-    run.text("task", "note", dig["id"], "The ground is soft.")
-    run.text("task", "review", dig["id"])
+    assert run.text("task", "move", dig["id"], "doing").startswith("Started: Dig")
+    assert "--reason is required." in run.fails("task", "move", dig["id"], "blocked")
+    run.text("task", "move", dig["id"], "blocked", "--reason", "frost")
+    assert "it can go to: doing, archived" in run.fails("task", "move", dig["id"], "done")
+    run.text("task", "move", dig["id"], "doing")
+    run.text("task", "update", dig["id"], "--note", "The ground is soft.")
+    run.text("task", "move", dig["id"], "review")
     done = run.json(
-        "task", "complete", dig["id"], "--learnings", "Wait for the thaw.", "--hours", "2"
+        "task", "move", dig["id"], "done", "--learnings", "Wait for the thaw.", "--hours", "2"
     )
     assert (done["status"], done["metadata"]["actual_hours"]) == ("done", 2.0)
     assert done["learnings_id"].startswith("episode_")
-    shown = run.text("task", "show", dig["id"])
+    shown = run.text("get", dig["id"])
     assert "status: done" in shown and "The ground is soft." in shown
-    assert run.json("task", "show", plant["id"])["content"] == "Three quinces."
-    assert "Archived" in run.text("task", "archive", dig["id"])
-    assert run.fails("task", "start", "task_nowhere") == "No entity 'task_nowhere'.\n"
+    assert run.json("get", plant["id"])["content"] == "Three quinces."
+    assert "Archived" in run.text("task", "move", dig["id"], "archived")
+    assert run.fails("task", "move", "task_nowhere", "doing") == "No entity 'task_nowhere'.\n"
 
 
 def test_epics_by_the_command_line(data_dir: Path) -> None:
     project, run = anyio.run(make_project, data_dir), Commands(data_dir)
     orchard = run.json(
-        "epic",
+        "task",
         "add",
         "Orchard",
+        "--type",
+        "epic",
         "--project",
         project,
         "--priority",
@@ -652,12 +654,12 @@ def test_epics_by_the_command_line(data_dir: Path) -> None:
         project,
     )
     task = run.json("task", "add", "Dig", "--project", project, "--epic", orchard["id"])["id"]
-    assert run.text("epic", "start", orchard["id"]) == "Started: Orchard\n"
-    assert "has 1 open task: Dig" in run.fails("epic", "complete", orchard["id"])
-    assert "the epic" not in run.text("task", "start", task)
-    assert "the epic Orchard is now completed" in run.text("task", "complete", task)
+    assert run.text("task", "move", orchard["id"], "in_progress") == "Started: Orchard\n"
+    assert "has 1 open task: Dig" in run.fails("task", "move", orchard["id"], "completed")
+    assert "the epic" not in run.text("task", "move", task, "doing")
+    assert "the epic Orchard is now completed" in run.text("task", "move", task, "done")
     changed = run.json(
-        "epic",
+        "task",
         "update",
         orchard["id"],
         "--title",
@@ -672,13 +674,11 @@ def test_epics_by_the_command_line(data_dir: Path) -> None:
         "2030-01-31",
         ["ann"],
     )
-    assert run.json("epic", "update", orchard["id"], "--due", "")["due_date"] is None
-    run.text("epic", "note", orchard["id"], "Quinces first.")
-    shown = run.text("epic", "show", orchard["id"])
+    assert run.json("task", "update", orchard["id"], "--due", "")["due_date"] is None
+    run.text("task", "update", orchard["id"], "--note", "Quinces first.")
+    shown = run.text("get", orchard["id"])
     assert "status: completed" in shown and "Fruit trees." in shown and "Quinces first." in shown
-    assert "is an epic, not a task" in run.fails("task", "show", orchard["id"])
-    assert [epic["id"] for epic in run.json("epic", "list", "--status", "completed")] == [
-        orchard["id"]
-    ]
-    assert run.json("epic", "archive", orchard["id"])["status"] == "archived"
-    assert "cannot go anywhere" in run.fails("epic", "start", orchard["id"])
+    listed = run.json("task", "list", "--type", "epic", "--status", "completed")["epics"]
+    assert [epic["id"] for epic in listed] == [orchard["id"]]
+    assert run.json("task", "move", orchard["id"], "archived")["status"] == "archived"
+    assert "cannot go anywhere" in run.fails("task", "move", orchard["id"], "in_progress")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from commonplace.settings import Settings
 
 PLACEHOLDER = "sk_YOUR_TOKEN"
+MCP_PATH = "/mcp/core"  # the tools that agents need most; /mcp has all of them
 
 
 class Client(StrEnum):
@@ -44,7 +45,7 @@ def address(settings: Settings) -> str:
 
 def claude_code(url: str, secret: str) -> str:
     return (
-        f"claude mcp add --transport http commonplace {url}/mcp "
+        f"claude mcp add --transport http commonplace {url}{MCP_PATH} "
         f'--header "Authorization: Bearer {secret}"'
     )
 
@@ -62,7 +63,7 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
                 _json({"mcpServers": {"commonplace": server}}),
             )
         case Client.CURSOR:
-            server = {"url": f"{url}/mcp", "headers": headers}
+            server = {"url": f"{url}{MCP_PATH}", "headers": headers}
             config = quote(b64encode(json.dumps(server).encode()).decode())
             return Instructions(
                 "Put into ~/.cursor/mcp.json:",
@@ -70,7 +71,7 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
                 f"cursor://anysphere.cursor-deeplink/mcp/install?name=commonplace&config={config}",
             )
         case Client.VSCODE:
-            server = {"type": "http", "url": f"{url}/mcp", "headers": headers}
+            server = {"type": "http", "url": f"{url}{MCP_PATH}", "headers": headers}
             return Instructions(
                 "Put into .vscode/mcp.json:",
                 _json({"servers": {"commonplace": server}}),
@@ -80,7 +81,7 @@ def instructions(client: Client, url: str, secret: str, settings: Settings) -> I
             tool = {
                 "type": "mcp",
                 "server_label": "commonplace",
-                "server_url": f"{url}/mcp",
+                "server_url": f"{url}{MCP_PATH}",
                 "authorization": secret,
                 "require_approval": "never",
             }

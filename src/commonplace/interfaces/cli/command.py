@@ -8,25 +8,21 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope, Invalid
+from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope
 from commonplace.interfaces.cli import output
 from commonplace.model import Caller
 from commonplace.settings import PREFIX, Settings
 
 if TYPE_CHECKING:  # it brings every adapter along, and `--help` should not wait for them
-    from pydantic import BaseModel
-
     from commonplace.core.services import Services
 
 log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
-Commands = Mapping[str, Command]  # by name
-Group = tuple[str, str, Commands]  # name, help, commands: such as `token create`, `token list`
-Shape = TypeVar("Shape", bound="BaseModel")
+Commands = Mapping[str, Command]  # by path, such as `task add`
 
 DataDir = Annotated[
     Path | None,
@@ -82,7 +78,7 @@ class CommandContext:
     def show(self, value: Any, text: str | Callable[[], None], *notes: str | None) -> None:
         """Print `value` as JSON with --json; otherwise `text` (or call it), then `notes`."""
         if self.as_json:
-            output.as_json(value, self.settings)
+            output.as_json(value)
             return
         text() if callable(text) else output.text(text)
         for note in filter(None, notes):
@@ -100,53 +96,57 @@ class Session(CommandContext):
     caller: Caller
 
 
-def read_text(text: str) -> str:
-    """Return the text, or standard input when it is -."""
-    from commonplace.text import front_matter
-
-    return front_matter.decode(sys.stdin.buffer.read(), "standard input") if text == "-" else text
-
-
-def item_argument(metavar: str | None = None) -> Any:
+def item_argument(metavar: str) -> Any:
     """Declare an argument that takes an item's id."""
     return typer.Argument(metavar=metavar, help="Id, public id or entity id.", show_default=False)
 
 
-def add_commands(group: typer.Typer, commands: Commands) -> None:
-    """Register `async def function(context, ...)` by name, and add the common options to each.
+def make_command(path: str, function: Command) -> Any:
+    """Make a command of `async def function(context, ...)`, with the common options.
 
-    One whose first parameter is a Session runs within the opened application.
+    One whose first parameter is a Session runs within the opened application. Its parameter `given`
+    stands for the fields of the path's actions but those that it takes itself, and receives the
+    values that are there.
     """
-    for name, function in commands.items():
-        _add_command(group, name, function)
-
-
-def _add_command(group: typer.Typer, name: str, function: Command) -> None:
     context, *own = inspect.signature(function).parameters.values()
+    names = {each.name for each in own}
+    fields: dict[str, inspect.Parameter] = {}
+    if "given" in names:
+        from commonplace.interfaces.cli.generated import fields_of
+
+        fields = {name: each for name, each in fields_of(path).items() if name not in names}
 
     async def call(values: dict[str, Any]) -> None:
         data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
-        given = CommandContext(_settings(data_dir), token, as_json)
+        start = CommandContext(_settings(data_dir), token, as_json)
         for value in values.values():
             if isinstance(value, str):
                 value.encode()  # fails on bytes that are not UTF-8, kept as lone surrogates
+        if "given" in names:
+            given = {name: values.pop(name) for name in fields}
+            values["given"] = {name: each for name, each in given.items() if each is not None}
         if context.annotation is not Session:
-            await function(given, **values)
+            await function(start, **values)
             return
-        async with given.open() as (services, caller):
-            await function(Session(given.settings, token, as_json, services, caller), **values)
+        async with start.open() as (services, caller):
+            await function(Session(start.settings, token, as_json, services, caller), **values)
 
     def run(**values: Any) -> None:
         _run(call(values))
 
+    parameters: list[inspect.Parameter] = []
+    for each in own:
+        parameters += fields.values() if each.name == "given" else [each]
     shared = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for key, (kind, default) in _SHARED.items()
     ]
-    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *shared]
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters] + shared
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    group.command(name, help=inspect.getdoc(function))(run)
+    alone = typer.Typer(add_completion=False)
+    alone.command(path.split()[-1], help=inspect.getdoc(function))(run)
+    return typer.main.get_command(alone)
 
 
 def _settings(data_dir: Path | None) -> Settings:
@@ -188,20 +188,6 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
         complain(
             f"Unexpected {type(error).__name__}: {error} (COMMONPLACE_LOG_LEVEL=debug shows where)."
         )
-
-
-def parse_options(shape: "type[Shape]", **values: Any) -> "Shape":
-    """Return the options as an input of the API; errors name the option."""
-    from pydantic import ValidationError
-
-    from commonplace.interfaces.actions.validation_messages import error_sentence
-
-    try:
-        return shape.model_validate(values, strict=False)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = " ".join(f"--{part}" for part in first["loc"])
-        raise Invalid(error_sentence(first, name, "")) from None
 
 
 def _loop_factory() -> Any:

@@ -1,31 +1,41 @@
-"""add, search, get, list."""
+"""add, search, get, list, history, refresh, retry; disk publish and save."""
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid, TranscriptionFailed
+from commonplace.errors import (
+    SOURCE_ERRORS,
+    IngestFailed,
+    Invalid,
+    NotFound,
+    TranscriptionFailed,
+)
+from commonplace.interfaces.actions.action import Answer
+from commonplace.interfaces.actions.items import ADDED, ITEM
+from commonplace.interfaces.actions.shapes import Call
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Commands, Session, item_argument
+from commonplace.interfaces.cli.command import Commands, Session
+from commonplace.interfaces.cli.generated import answer, find_id, run, show, takes
 from commonplace.interfaces.cli.job_queue import count_unfinished, run_jobs
-from commonplace.model import Folder, Hit, Item, ItemFilter, Mode, folder_key
+from commonplace.model import Json
+from commonplace.text import front_matter
 
 if TYPE_CHECKING:
-    from commonplace.core.items.drafts import Draft
+    from commonplace.core.items.drafts import AddedItem
+
+Add = Callable[[], Awaitable["AddedItem"]]
 
 LONGEST_TEXT = 500_000
 LONGEST_TITLE = 500
 LONGEST_NAME = 200
-NOTES = (
-    ".md",
-    ".markdown",
-    ".txt",
-    "",
-)  # read here, with their front matter; other files as uploads are
-
+# Read here, with their front matter; other files as uploads are.
+NOTES = (".md", ".markdown", ".txt", "")
 Sources = Annotated[
     list[str],
     typer.Argument(help="Files, URLs, or - for standard input.", show_default=False),
@@ -36,15 +46,6 @@ Title = Annotated[
 ]
 FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
 Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
-WhichItem = Annotated[str, item_argument()]
-
-
-@dataclass(frozen=True, slots=True)
-class FileDraft:
-    file: Path
-    title: str
-    in_kb: bool
-    tags: tuple[str, ...]
 
 
 async def add(
@@ -60,200 +61,63 @@ async def add(
         raise Invalid("--title names one text; give one source with it.")
     if title is not None and len(title) > LONGEST_TITLE:
         raise Invalid(f"The title has {len(title)} characters; it may have {LONGEST_TITLE}.")
-    drafts = [_draft(source, title, tuple(tag or ()), kb) for source in sources]
+    drafts = [_draft(session, source, title, tuple(tag or ()), kb) for source in sources]
     target = None if folder is None else await _find_or_create(session, check_name(folder))
-    answers: list[dict[str, Any]] = []
-    failed: list[tuple[str, str]] = []
+    answers: list[Json] = []
+    failed: list[str] = []
     with output.progress("Adding") as advance:
         for done, (source, draft) in enumerate(zip(sources, drafts, strict=True), 1):
             try:
                 answers.append(await _add_one(session, draft, target))
             except SOURCE_ERRORS as error:
-                failed.append((source, error.message))
+                failed.append(error.message if len(sources) == 1 else f"{source}: {error.message}")
             advance(done, len(drafts))
     # A longer queue is the workers', and nobody should wait for it here.
     if await count_unfinished(session.services) <= 2 * len(drafts):
-        spoken = any(answer["status"] == "transcribing" for answer in answers)
+        spoken = any(added["status"] == "transcribing" for added in answers)
         await run_jobs(session.services, "Transcribing" if spoken else "Making vectors")
         await _update_status(session, answers)
     lines = [
-        f"{'Added' if answer['created'] else 'Already there'}: {answer['title']} "
-        f"({answer['user_item_id']})"
-        f"{', being transcribed' if answer['status'] == 'transcribing' else ''}"
-        for answer in answers
+        f"{'Added' if added['created'] else 'Already there'}: {added['title']} "
+        f"({added['user_item_id']})"
+        f"{', being transcribed' if added['status'] == 'transcribing' else ''}"
+        for added in answers
     ]
     if answers:
         session.show(answers[0] if len(sources) == 1 else answers, "\n".join(lines))
     if failed:
-        raise IngestFailed(
-            "\n".join(
-                reason if len(sources) == 1 else f"{source}: {reason}" for source, reason in failed
-            )
-        )
+        raise IngestFailed("\n".join(failed))
 
 
-async def _add_one(
-    session: Session, draft: "Draft | FileDraft", target: Folder | None
-) -> dict[str, Any]:
-    from commonplace.interfaces.actions import items as item_shapes
-
-    services, caller = session.services, session.caller
-    if isinstance(draft, FileDraft):
-        added = await services.uploads.add_file(
-            caller, draft.file, title=draft.title, in_kb=draft.in_kb, tags=draft.tags
-        )
-    else:
-        added = await services.library.add(caller, draft)
-    if target is not None and target.id not in added.item.folders and caller.single_folder is None:
-        await services.folders.file(caller, added.item.id, [target.id])
+async def _add_one(session: Session, draft: Add, target: str | None) -> Json:
+    added, caller = await draft(), session.caller
+    if target is not None and target not in added.item.folders and caller.single_folder is None:
+        await session.services.folders.file(caller, added.item.id, [target])
     return {
-        **item_shapes.add_result(added),
+        **ADDED(added, Call(None, session.settings)),
         "title": added.item.title,
         "created": added.created,
-        "folder_id": target.id if target else added.folder_id,
+        "folder_id": target or added.folder_id,
     }
 
 
-async def _update_status(session: Session, answers: list[dict[str, Any]]) -> None:
+async def _update_status(session: Session, answers: list[Json]) -> None:
     """Update those whose transcription has finished by now."""
-    for answer in answers:
-        if answer["status"] == "transcribing":
-            job = (
-                await session.services.library.read(session.caller, answer["user_item_id"])
-            ).transcription
+    for added in answers:
+        if added["status"] == "transcribing":
+            item_id = added["user_item_id"]
+            job = (await session.services.library.read(session.caller, item_id)).transcription
             if job is None:
-                answer["status"] = "ready"
+                added["status"] = "ready"
             elif job.error:
-                output.note(f"{answer['title']}: {job.error}")
+                output.note(f"{added['title']}: {job.error}")
 
 
-async def search(
-    session: Session,
-    query: Annotated[str, typer.Argument(help="What to search for.", show_default=False)],
-    mode: Annotated[
-        Mode, typer.Option(help="Search by meaning, by keywords, or both.")
-    ] = Mode.HYBRID,
-    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of passages.")] = 8,
-) -> None:
-    """Search passages."""
-    if not query.strip():
-        raise Invalid("Say what to look for.")
-    found = await session.services.search.search(session.caller, query, limit=limit, mode=mode)
-    session.show(
-        {
-            "query": found.query,
-            "mode": found.mode,
-            "hits": found.hits,
-            "degraded": found.degraded,
-        },
-        "\n".join(map(_hit_lines, found.hits)) or "Nothing found.",
-        found.degraded,
-    )
-
-
-def _hit_lines(hit: Hit) -> str:
-    passage = hit.passage
-    headings = [name for name in passage.heading.split(" > ") if name not in ("", passage.title)]
-    return (
-        f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *headings])}\n"
-        f"   {_shorten(passage.text)}\n"
-        f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}"
-    )
-
-
-async def get(session: Session, item_id: WhichItem) -> None:
-    """Show an item in full."""
-    full = await session.services.library.read(session.caller, item_id)
-    item = full.item
-    facts = [
-        item.entity_id,
-        item.url,
-        f"{item.created_at.astimezone():%Y-%m-%d %H:%M}",
-        ", ".join(folder.name for folder in full.folders),
-        " ".join(f"#{tag}" for tag in item.tags),
-        "" if item.in_kb else "not in the KB",
-        _state(item),
-    ]
-    session.show(full, f"{item.title}\n{' · '.join(filter(None, facts))}\n\n{full.text}")
-
-
-async def list_items(
-    session: Session,
-    folder: FolderName = None,
-    text: Annotated[
-        str | None, typer.Option("--query", help="Words in the title, tags or URL.")
-    ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 20,
-    page: Annotated[int, typer.Option(min=1, help="Page number.")] = 1,
-) -> None:
-    """List items, newest first."""
-    within = (await find_folder(session, folder)).id if folder else None
-    items, total = await session.services.library.page(
-        session.caller,
-        ItemFilter(folder_id=within, text=text),
-        limit=limit,
-        offset=limit * (page - 1),
-    )
-    rows = [
-        (item.public_id, item.created_at, item.title, item.tags, _state(item)) for item in items
-    ]
-    session.show(
-        {"items": items, "total": total, "page": page, "per_page": limit},
-        lambda: output.page(
-            ["id", "created", "title", "tags", "status"],
-            rows,
-            total,
-            limit * page,
-            f"--page {page + 1}",
-        ),
-    )
-
-
-async def retry(session: Session, item_id: WhichItem) -> None:
-    """Retry failed work of an item: fetching, transcription, vectors, summary."""
-    library, caller = session.services.library, session.caller
-    item = await library.retry(caller, item_id)
-    await run_jobs(session.services, "Trying again")
-    full = await library.read(caller, item.id)
-    if full.item.ingest_status is not None:
-        raise IngestFailed(full.item.status_reason or "It is still queued; try again later.")
-    if full.transcription is not None:
-        raise TranscriptionFailed(
-            full.transcription.error or "It is not done yet; another process is at it."
-        )
-    session.show(full.item, f"Done: {full.item.title} ({full.item.id})")
-
-
-async def refresh(session: Session, item_id: WhichItem) -> None:
-    """Fetch an item's page again."""
-    item = await session.services.library.refresh(session.caller, item_id)
-    await run_jobs(session.services, "Making vectors")
-    session.show(item, f"Refreshed: {item.title} ({item.id})")
-
-
-def _state(item: Item) -> str:
-    """Return the state and its reason, or nothing for a ready item."""
-    if item.state == "ready":
-        return ""
-    return f"{item.state}: {item.status_reason}" if item.status_reason else item.state
-
-
-async def find_folder(session: Session, name: str) -> Folder:
-    found = await _known_folder(session, name)
-    if found is None:
-        raise Invalid(f"There is no folder {name!r}; `commonplace folder list` shows them.")
-    return found
-
-
-async def _find_or_create(session: Session, name: str) -> Folder:
-    return await _known_folder(session, name) or await session.services.folders.create(
-        session.caller, name
-    )
-
-
-async def _known_folder(session: Session, name: str) -> Folder | None:
-    folders, key = await session.services.folders.list_folders(session.caller), folder_key(name)
-    return next((each for each in folders if name == each.id or key == folder_key(each.name)), None)
+async def _find_or_create(session: Session, name: str) -> str:
+    try:
+        return await find_id(session, "folder_id", name)
+    except NotFound:
+        return (await session.services.folders.create(session.caller, name)).id
 
 
 def check_name(name: str) -> str:
@@ -263,17 +127,17 @@ def check_name(name: str) -> str:
 
 
 def _draft(
-    source: str, title: str | None, tags: tuple[str, ...], in_kb: bool
-) -> "Draft | FileDraft":
+    session: Session, source: str, title: str | None, tags: tuple[str, ...], in_kb: bool
+) -> Add:
+    """Return what adds the source. Invalid: it cannot be read."""
     from commonplace.core.items.drafts import Draft
-    from commonplace.text import front_matter
 
+    add = partial(session.services.library.add, session.caller)
     if source.lower().startswith(("http://", "https://")):
-        return Draft("url", title=title or "", url=source, in_kb=in_kb, tags=tags)
+        return partial(add, Draft("url", title=title or "", url=source, in_kb=in_kb, tags=tags))
     if source == "-":
-        note = front_matter.parse(
-            front_matter.decode(sys.stdin.buffer.read(), "Standard input"), ""
-        )
+        text = front_matter.decode(sys.stdin.buffer.read(), "Standard input")
+        note = front_matter.parse(text, "")
     else:
         file = Path(source)
         if not file.is_file():
@@ -282,7 +146,8 @@ def _draft(
                 "- --title TITLE"
             )
         if file.suffix.lower() not in NOTES:
-            return FileDraft(file, title or "", in_kb, tags)
+            add_file = partial(session.services.uploads.add_file, session.caller, file)
+            return partial(add_file, title=title or "", in_kb=in_kb, tags=tags)
         note = front_matter.read(file)
     if not note.text.strip():
         raise Invalid(f"{'Standard input' if source == '-' else source} has no text.")
@@ -291,18 +156,106 @@ def _draft(
             f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}."
         )
     title = (title or note.title).strip() or " ".join(note.text.split())[:60]
-    return Draft(
+    draft = Draft(
         "text",
         title=title[:LONGEST_TITLE],
         text=note.text,
         in_kb=in_kb and note.front.get("in_kb") is not False,
         tags=tuple(dict.fromkeys((*note.tags, *tags))),
     )
+    return partial(add, draft)
 
 
-def _shorten(text: str, limit: int = 200) -> str:
-    line = " ".join(text.lstrip("# ").split())
-    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"
+async def search(session: Session, given: Json) -> None:
+    """Search passages, or entities with their filters. Entities and documents are searched, and
+    each appears once, with --type, --project, --status, --since or another filter."""
+    passages = takes("search_knowledge_base", given)
+    await run(session, "search_knowledge_base" if passages else "search", given)
+
+
+async def list_items(session: Session, given: Json) -> None:
+    """List items, or entities with their filters, newest first. The filters of entities are --type,
+    --project, --status, --tag, --since and so on."""
+    if takes("list_items", given):
+        await run(session, "list_items", {"archived": "any", **given})
+    else:
+        await run(session, "list_entities", given)
+
+
+async def get(
+    session: Session,
+    given: Json,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show it as others would see it, once published.")
+    ] = False,
+) -> None:
+    """Show an item or entity in full. Also shows published disks of others."""
+    disk = {"disk_id": given["item_id"]}
+    if preview:
+        await run(session, "preview_disk", disk)
+        return
+    try:
+        found = await answer(session, "get_item", given)
+    except NotFound:
+        with suppress(NotFound):
+            await run(session, "get_disk", disk)
+            return
+        raise
+    if found.json["entity_type"] == "document":
+        show(session, "get_item", found, given)
+        return
+    entity = await answer(session, "get_entity", {"entity_id": given["item_id"]})
+    show(session, "get_entity", Answer(entity.value, found.json | entity.json), given)
+
+
+async def history(
+    session: Session,
+    given: Json,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Compare the revision with the next one.")
+    ] = False,
+) -> None:
+    """List, show or compare an item's earlier versions. Without REVISION, lists them."""
+    if "revision" not in given:
+        if diff:
+            raise Invalid("--diff needs a REVISION; `commonplace history ITEM` lists them.")
+        await run(session, "list_versions", given)
+    else:
+        await run(session, "compare_version" if diff else "get_version", given)
+
+
+async def refresh(session: Session, given: Json) -> None:
+    """Fetch an item's page again."""
+    found = await answer(session, "refresh_item", given)
+    await run_jobs(session.services, "Making vectors")
+    show(session, "refresh_item", found, given)
+
+
+async def retry(session: Session, given: Json) -> None:
+    """Retry failed work of an item: fetching, transcription, vectors, summary."""
+    await answer(session, "retry_item", given)
+    await run_jobs(session.services, "Trying again")
+    full = await session.services.library.read(session.caller, given["item_id"])
+    item, job = full.item, full.transcription
+    if item.ingest_status is not None:
+        raise IngestFailed(item.status_reason or "It is still queued; try again later.")
+    if job is not None:
+        raise TranscriptionFailed(job.error or "It is not done yet; another process is at it.")
+    show(session, "retry_item", Answer(item, ITEM(item, Call(None, session.settings))), given)
+
+
+UNDO = typer.Option("--undo", help="Take it back.")
+
+
+async def publish(session: Session, given: Json, undo: Annotated[bool, UNDO] = False) -> None:
+    """Publish a disk, or unpublish it. Others see a summary and can save it, but never see the
+    text. Publish again to change the access or the summary."""
+    await run(session, "unpublish_disk" if undo else "publish_disk", given)
+
+
+async def save(session: Session, given: Json, undo: Annotated[bool, UNDO] = False) -> None:
+    """Save another person's disk, or remove it."""
+    await run(session, "unsave_disk" if undo else "save_disk", given)
 
 
 COMMANDS: Commands = {
@@ -310,6 +263,9 @@ COMMANDS: Commands = {
     "search": search,
     "get": get,
     "list": list_items,
-    "retry": retry,
+    "history": history,
     "refresh": refresh,
+    "retry": retry,
+    "disk publish": publish,
+    "disk save": save,
 }

@@ -1,52 +1,126 @@
-"""The `commonplace` command: one module per group of commands."""
+"""The `commonplace` command: its tree. A command is imported when it runs."""
 
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 import commonplace
-from commonplace.interfaces.cli import (
-    connect,
-    disks,
-    feeds,
-    folders,
-    graph,
-    history,
-    items,
-    maintenance,
-    members,
-    memory,
-    server,
-    tasks,
-    tokens,
-    transfer,
-    users,
-)
-from commonplace.interfaces.cli.command import add_commands
+
+GROUPS = {
+    "review": "Review candidate memories.",
+    "task": "Manage tasks and epics.",
+    "disk": "Publish summaries of items, and save those of others.",
+    "feed": "Follow feeds and add their new entries.",
+    "folder": "Manage folders.",
+    "token": "Manage tokens of agents and scripts.",
+    "user": "Manage people. Each has a library.",
+    "member": "Manage members: viewers read, members write, admins and owners also manage members.",
+}
+# Commands by the module that has them, with the first line of their help. Those of `generated` are
+# made of one action, whose title this is.
+COMMANDS = {
+    "server": {
+        "serve": "Run the server: web app, MCP, REST and job workers.",
+        "mcp": "Serve MCP over standard input and output, for desktop clients.",
+        "worker": "Run jobs outside the server, on this or another machine.",
+    },
+    "items": {
+        "add": "Add web pages, files or standard input.",
+        "search": "Search passages, or entities with their filters.",
+        "get": "Show an item or entity in full.",
+        "list": "List items, or entities with their filters, newest first.",
+        "history": "List, show or compare an item's earlier versions.",
+        "refresh": "Fetch an item's page again.",
+        "retry": "Retry failed work of an item: fetching, transcription, vectors, summary.",
+        "disk publish": "Publish a disk, or unpublish it.",
+        "disk save": "Save another person's disk, or remove it.",
+    },
+    "memory": {
+        "remember": "Remember a text, or add a project or another entity.",
+        "reflect": "Extract candidate memories from notes or a transcript.",
+        "correct": "Supersede a memory, mark it as wrong or stale, or restore it.",
+        "related": "Show what an entity is linked to, or link it.",
+        "review list": "List the review queue, or show a candidate.",
+        "task add": "Add a task or an epic.",
+        "task list": "List tasks or epics, or suggest what to do next.",
+        "task update": "Update a task or an epic, or add a note to it.",
+        "task move": "Move a task or an epic to another status.",
+    },
+    "generated": {
+        "delete": "Delete an item.",
+        "context": "Gather context for a goal.",
+        "review accept": "Accept a candidate.",
+        "review reject": "Reject a candidate.",
+        "disk list": "List owned and saved disks, newest first.",
+        "feed add": "Follow a feed.",
+        "feed list": "List feeds.",
+        "feed remove": "Unfollow a feed.",
+        "folder list": "List the folders in the token's scope.",
+        "folder create": "Create a folder.",
+        "folder rename": "Rename a folder.",
+        "folder delete": "Delete a folder.",
+        "token create": "Create a token.",
+        "token revoke": "Revoke a token.",
+    },
+    "people": {
+        "token list": "List the library's tokens.",
+        "user create": "Create a person with a library, and a token that can read and write.",
+        "user link": "Print a sign-in link for the web app.",
+        "member list": "List members and pending invitations.",
+        "member invite": "Invite a person to the library, or withdraw an invitation.",
+        "member role": "Change a member's role, or remove them.",
+        "connect": "Print how to connect a client to this library.",
+    },
+    "transfer": {
+        "import": "Import notes, bookmarks, agent transcripts or a git repository.",
+        "export": "Export every item to a Markdown file.",
+        "backup": "Back up everything, including vectors, to one file for SQLite or Postgres.",
+        "restore": "Restore a backup, all or nothing.",
+    },
+    "maintenance": {
+        "setup": "Download the models that the settings use, so that the server need not do it.",
+        "reindex": "Compute missing vectors, or all vectors after a change of embedder.",
+        "doctor": "Check the installation and report problems.",
+        "eval": "Evaluate search on a retrieval set, in a temporary library.",
+    },
+}
+
+
+class LazyCommand(TyperCommand):
+    """A command whose callback makes the real one, which is needed to run it and for its help."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        assert self.callback is not None
+        return self.callback().make_context(info_name, args, parent, **extra)
+
+
+def _loader(module: str, path: str) -> Callable[[], TyperCommand]:
+    def load() -> Any:
+        from commonplace.interfaces.cli.command import make_command
+
+        commands = import_module(f"commonplace.interfaces.cli.{module}").COMMANDS
+        return make_command(path, commands[path])
+
+    return load
+
 
 app = typer.Typer(
     name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-server.register(app)
-for part in (items, memory, connect, transfer, maintenance):
-    add_commands(app, part.COMMANDS)
-for name, text, commands in (
-    history.GROUP,
-    graph.GROUP,
-    disks.GROUP,
-    feeds.GROUP,
-    tasks.TASKS,
-    tasks.EPICS,
-    folders.GROUP,
-    tokens.GROUP,
-    users.GROUP,
-    memory.REVIEW,
-    members.GROUP,
-):
-    group = typer.Typer(no_args_is_help=True, help=text)
-    add_commands(group, commands)
-    app.add_typer(group, name=name)
+groups = {"": app}
+for name, help in GROUPS.items():
+    groups[name] = typer.Typer(no_args_is_help=True, help=help)
+    app.add_typer(groups[name], name=name)
+for module, commands in COMMANDS.items():
+    for path, help in commands.items():
+        group, _, name = path.rpartition(" ")
+        groups[group].command(name, cls=LazyCommand, help=help)(_loader(module, path))
 
 
 def _version(wanted: bool) -> None:

@@ -157,7 +157,8 @@ async def evaluate(
         ),
     ],
 ) -> None:
-    """Evaluate search on a retrieval set, in a temporary library: nDCG@10, recall@10 and MRR@10."""
+    """Evaluate search on a retrieval set, in a temporary library. Prints nDCG@10, recall@10 and
+    MRR@10 of each mode."""
     from commonplace.app import scratch_app
     from commonplace.core.transfer.evaluation import METRICS, Evaluation, read_set
 

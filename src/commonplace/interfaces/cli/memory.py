@@ -1,269 +1,174 @@
-"""remember, reflect, context, review."""
+"""remember, reflect, correct, related, review list; tasks and epics."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
-from commonplace.core.entities.validation import NewEntity
 from commonplace.errors import Invalid
-from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import Commands, Group, Session, read_text
+from commonplace.interfaces.cli.command import Commands, Session, item_argument
+from commonplace.interfaces.cli.generated import answer, run, show
+from commonplace.model import Json, Kind
+from commonplace.model.workflow import MACHINES, STEPS, TASK
+from commonplace.text import front_matter
 
-if TYPE_CHECKING:
-    from commonplace.interfaces.actions.memory import ReflectedCandidate
+WORK = ("project", "task", "epic")  # they are added, not remembered
+FIELDS_OF_WORK = ("assignees", "priority", "due_date", "depends_on", "epic", "repository_url")
+CORRECTIONS = {"wrong": "mark_wrong", "stale": "mark_stale"}
 
-Title = Annotated[str, typer.Argument(help="A short title.", show_default=False)]
-Text = Annotated[str, typer.Argument(help="The text, or - for standard input.", show_default=False)]
-Project = Annotated[str | None, typer.Option(help="Id of the project.")]
-Which = Annotated[
-    str, typer.Argument(metavar="CANDIDATE", help="The candidate's id.", show_default=False)
-]
-Kind = Annotated[str | None, typer.Option(help="Kind: decision, claim, procedure ...")]
-NewTitle = Annotated[str | None, typer.Option("--title", help="New title.")]
-NewContent = Annotated[
-    str | None, typer.Option("--content", help="New text, or - for standard input.")
-]
+Work = Annotated[Literal["task", "epic"], typer.Option("--type", help="What it is.")]
 
 
-async def remember(
-    session: Session,
-    title: Title,
-    text: Text = "-",
-    kind: Annotated[str, typer.Option(help="Kind: decision, claim, procedure ...")] = "episode",
-    project: Project = None,
-    category: Annotated[str, typer.Option(help="Category.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="A tag (repeatable).")] = None,
-    related_to: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "Id of a related entity, or supersedes:ID, contradicts:ID, requires:ID, "
-                "supports:ID."
-            )
-        ),
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(help="Idempotency key; the same key creates one memory.")
-    ] = None,
-) -> None:
-    """Remember a text verbatim."""
-    from commonplace.core.memory.memories import Memo
-
-    new = NewEntity(
-        title,
-        read_text(text),
-        kind,
-        category,
-        tags=tuple(tag or ()),
-        related_to=tuple(related_to or ()),
-        project=project,
-    )
-    remembered = await session.services.memory.remember(
-        session.caller, Memo(new, key, {"kind": "command line"}), sync=True
-    )
-    notes = [
-        f"{other.kind} of {other.entity_id} ({other.name}), {other.score:.2f}: {other.reason}"
-        for other in remembered.conflicts
-    ]
-    session.show(remembered, f"{remembered.message} ({remembered.item.entity_id})", *notes)
-
-
-async def reflect(
-    session: Session,
-    source: Annotated[str, typer.Argument(help="A file of notes, or - for standard input.")] = "-",
-    title: Annotated[
-        str | None, typer.Option(help="Title of the notes; default: the file name.")
-    ] = None,
-    project: Project = None,
-    persist: Annotated[
-        bool,
-        typer.Option("--persist", help="Store confident new memories, queue the rest for review."),
-    ] = False,
-    review: Annotated[
-        bool, typer.Option("--review", help="With --persist: queue all candidates for review.")
-    ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of candidates.")] = 12,
-) -> None:
-    """Extract candidate memories from notes or a transcript."""
-    from commonplace.core.memory.reflection import UNTITLED, Notes
-    from commonplace.interfaces.actions import memory as memory_shapes
-
-    notes = Notes(
-        read_text("-") if source == "-" else _read_file(Path(source)),
-        title or (UNTITLED if source == "-" else Path(source).name[:200]),
-        project,
-        limit,
-        persist,
-        review,
-    )
-    found = memory_shapes.reflect_result(
-        notes, await session.services.reflection.reflect(session.caller, notes)
-    )
-    lines = [line for one in found["candidates"] for line in _candidate_lines(one)]
-    if lines or session.as_json:
-        session.show(found, "\n".join(lines))
+async def remember(session: Session, given: Json) -> None:
+    """Remember a text, or add a project or another entity. The text of a memory is kept verbatim.
+    Reports duplicates and contradictions."""
+    kind = given.pop("entity_type", "episode")
+    if kind in WORK or any(name in given for name in FIELDS_OF_WORK):
+        await run(session, "add_entity", {**given, "entity_type": kind, "sync": True})
     else:
-        output.note("Nothing was found that is worth remembering.")
+        check = given.pop("check_conflicts", True)
+        given |= {"kind": kind, "source": {"kind": "command line"}}
+        await run(session, "remember", given, sync=True, check_conflicts=check)
 
 
-def _candidate_lines(candidate: "ReflectedCandidate") -> list[str]:
-    where = candidate["id"] or candidate["candidate_id"]
-    about = f"{candidate['kind']} ({candidate['confidence']:.2f}, {candidate['state']})"
-    return [
-        f"{about} {candidate['title']}{f' [{where}]' if where else ''}",
-        *(
-            f"    {other['kind']} of {other['id']} ({other['name']}): {other['reason']}"
-            for other in (*candidate["duplicates"], *candidate["contradictions"])
-        ),
-    ]
+async def reflect(session: Session, given: Json) -> None:
+    """Extract candidate memories from notes or a transcript. Stores nothing without --persist."""
+    if given["content"] != "-":
+        file = Path(given["content"])
+        given = {"source_title": file.name[:200], **given, "content": _read(file)}
+    await run(session, "reflect", given)
 
 
-async def context(
+def _read(file: Path) -> str:
+    return front_matter.decode(file.read_bytes(), str(file))
+
+
+async def correct(
     session: Session,
-    goal: Annotated[str, typer.Argument(help="What you are about to do.", show_default=False)],
-    intent: Annotated[
+    action: Annotated[
+        Literal["supersede", "wrong", "stale", "restore"],
+        typer.Argument(metavar="ACTION", help="supersede, wrong, stale or restore."),
+    ],
+    given: Json,
+) -> None:
+    """Supersede a memory, mark it as wrong or stale, or restore it. Search ranks a superseded
+    memory below its replacement, leaves out wrong ones, and shows that one is stale."""
+    await run(session, CORRECTIONS.get(action, action), given)
+
+
+async def related(
+    session: Session,
+    entity_id: Annotated[str, item_argument("ENTITY")],
+    given: Json,
+    mode: Annotated[
+        Literal["related", "traverse", "dependencies"],
+        typer.Option(help="Direct links, up to --depth hops, or what a task waits for, in order."),
+    ] = "related",
+    link: Annotated[str | None, typer.Option(help="Link it to this entity.")] = None,
+    unlink: Annotated[str | None, typer.Option(help="Remove its link to this entity.")] = None,
+    kind: Annotated[
+        Kind, typer.Option("--as", metavar="KIND", help="Its kind, such as DEPENDS_ON.")
+    ] = Kind.RELATED_TO,
+) -> None:
+    """Show what an entity is linked to, or link it. Rejects dependencies that would create a
+    cycle."""
+    if link is not None and unlink is not None:
+        raise Invalid("Use --link or --unlink, not both.")
+    other = unlink if link is None else link
+    if other is None:
+        await run(session, "explore", {"entity_id": entity_id, "mode": mode, **given})
+    else:
+        relation = {"entity_id": entity_id, "to": other, "type": kind}
+        await run(session, "link" if unlink is None else "unlink", {**relation, **given})
+
+
+async def review(session: Session, given: Json) -> None:
+    """List the review queue, or show a candidate. One is shown with its source sentences,
+    duplicates and contradictions."""
+    await run(session, "get_candidate" if "candidate_id" in given else "list_candidates", given)
+
+
+async def add_work(
+    session: Session,
+    given: Json,
+    content: Annotated[
+        str, typer.Option(help="Description; - reads standard input. Default: the title.")
+    ] = "",
+    kind: Work = "task",
+) -> None:
+    """Add a task or an epic."""
+    await run(session, f"add_{kind}", {**given, "content": content or given["title"]})
+
+
+async def list_work(
+    session: Session,
+    given: Json,
+    kind: Work = "task",
+    suggest: Annotated[
+        bool, typer.Option("--next", help="Suggest what to do next, with reasons.")
+    ] = False,
+) -> None:
+    """List tasks or epics, or suggest what to do next. Newest first."""
+    if suggest and "per_page" in given:
+        given["limit"] = given.pop("per_page")
+    await run(session, "suggest" if suggest else f"list_{kind}s", given)
+
+
+async def update_work(
+    session: Session,
+    given: Json,
+    note: Annotated[
+        str | None, typer.Option(help="Add this note, which search finds; - reads standard input.")
+    ] = None,
+) -> None:
+    """Update a task or an epic, or add a note to it. Lists replace the current values."""
+    which = {"entity_id": given["entity_id"]}
+    if len(given) > 1 or note is None:
+        item = (await answer(session, "get_entity", which)).value.item
+        name = "update_epic" if item.entity_type == "epic" else "update_task"
+        found = await answer(session, name, given)
+    if note is not None:
+        name = "add_note"
+        found = await answer(session, name, {**which, "content": note})
+    show(session, name, found, given)
+
+
+async def move(
+    session: Session,
+    given: Json,
+    status: Annotated[
         str,
-        typer.Option(
-            help="build, plan, debug, decide, research, review, learn, ideate or general."
+        typer.Argument(
+            metavar="STATUS",
+            help="Of tasks: todo, doing, blocked, review, done or archived; of epics: planning, "
+            "in_progress, completed or archived.",
         ),
-    ] = "build",
-    project: Project = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of lines.")] = 24,
-    token_budget: Annotated[
-        int, typer.Option(min=200, max=32_000, help="Maximum number of tokens.")
-    ] = 4_000,
+    ],
 ) -> None:
-    """Gather context for a goal, as Markdown for an agent."""
-    from commonplace.core.memory.context import Goal
-    from commonplace.model import INTENTS
-    from commonplace.interfaces.actions import memory as memory_shapes
-
-    chosen = next((known for known in INTENTS if known == intent), None)
-    if chosen is None:
-        raise Invalid(f"--intent must be one of {', '.join(INTENTS)}, not {intent!r}.")
-    if not goal.strip():
-        raise Invalid("Say what the goal is.")
-    pack = await session.services.context.pack(
-        session.caller, Goal(goal, chosen, project, limit, token_budget)
-    )
-    markdown = pack.markdown()
-    session.show(
-        {**memory_shapes.context_pack(pack), "markdown": markdown}, markdown, pack.degraded
-    )
-
-
-async def list_candidates(
-    session: Session,
-    state: Annotated[str, typer.Option(help="pending, accepted, rejected or all.")] = "pending",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number.")] = 50,
-) -> None:
-    """List candidate memories."""
-    if state not in ("pending", "accepted", "rejected", "all"):
-        raise Invalid(f"--state must be pending, accepted, rejected or all, not {state!r}.")
-    found, total = await session.services.reflection.candidates(
-        session.caller, None if state == "all" else state, limit=limit
-    )
-    session.show_table(
-        {"candidates": found, "total": total},
-        ["id", "state", "kind", "sure", "title"],
-        [
-            (
-                one.id,
-                one.state.value,
-                one.proposal.kind,
-                f"{one.proposal.confidence:.2f}",
-                one.proposal.title,
-            )
-            for one in found
-        ],
-    )
-
-
-async def show_candidate(session: Session, which: Which) -> None:
-    """Show a candidate with its source sentences, duplicates and contradictions."""
-    found = await session.services.reflection.candidate(session.caller, which)
-    said = found.proposal
-    lines = [
-        f"{said.kind}: {said.title} ({said.confidence:.2f}: {said.reason})\n\n{said.content}\n",
-        *(f"> {' '.join(quote.text.split())}" for quote in said.quotes),
-        *(
-            f"{other.kind} of {other.entity_id} ({other.name}): {other.reason}"
-            for other in (*found.duplicates, *found.contradictions)
-        ),
+    """Move a task or an epic to another status. Blocked ones need a --reason."""
+    item = (await answer(session, "get_entity", {"entity_id": given["entity_id"]})).value.item
+    machine = MACHINES.get(item.entity_type, TASK)
+    machine.require(item)
+    steps = [
+        name
+        for name, step in STEPS.items()
+        if (step.machine, step.to) == (machine, status)
+        and (not step.only_from or machine.state(item) in step.only_from)
     ]
-    session.show(found, "\n".join(lines))
+    if steps:
+        await run(session, steps[-1], given)  # unblock_task comes after start_task
+    else:
+        await run(session, f"update_{machine.entity_type}", {**given, "status": status})
 
 
-async def edit_candidate(
-    session: Session,
-    which: Which,
-    title: NewTitle = None,
-    content: NewContent = None,
-    kind: Kind = None,
-    project: Project = None,
-) -> None:
-    """Edit a candidate."""
-    candidate = await session.services.reflection.edit(
-        session.caller, which, _changes(title, content, kind, project)
-    )
-    session.show(candidate, f"Changed: {candidate.proposal.title}")
-
-
-async def accept_candidate(
-    session: Session,
-    which: Which,
-    title: NewTitle = None,
-    content: NewContent = None,
-    kind: Kind = None,
-    project: Project = None,
-) -> None:
-    """Accept a candidate as a memory, with optional changes."""
-    from commonplace.interfaces.actions import memory as memory_shapes
-
-    candidate, remembered = await session.services.reflection.accept(
-        session.caller, which, _changes(title, content, kind, project)
-    )
-    item = remembered.item
-    session.show(
-        {**memory_shapes.remember_result(remembered), "candidate": candidate},
-        f"Accepted: {item.title} ({item.entity_id})",
-    )
-
-
-async def reject_candidate(session: Session, which: Which) -> None:
-    """Reject a candidate. Its notes stay."""
-    candidate = await session.services.reflection.reject(session.caller, which)
-    session.show(candidate, f"Rejected: {candidate.proposal.title}")
-
-
-def _changes(
-    title: str | None, content: str | None, kind: str | None, project: str | None
-) -> dict[str, Any]:
-    given = {
-        "title": title,
-        "content": None if content is None else read_text(content),
-        "kind": kind,
-        "project": project,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _read_file(path: Path) -> str:
-    from commonplace.text import front_matter
-
-    return front_matter.decode(path.read_bytes(), str(path))
-
-
-COMMANDS: Commands = {"remember": remember, "reflect": reflect, "context": context}
-REVIEW: Group = (
-    "review",
-    "Review candidate memories.",
-    {
-        "list": list_candidates,
-        "show": show_candidate,
-        "edit": edit_candidate,
-        "accept": accept_candidate,
-        "reject": reject_candidate,
-    },
-)
+COMMANDS: Commands = {
+    "remember": remember,
+    "reflect": reflect,
+    "correct": correct,
+    "related": related,
+    "review list": review,
+    "task add": add_work,
+    "task list": list_work,
+    "task update": update_work,
+    "task move": move,
+}

@@ -9,14 +9,11 @@ from typing import Any
 
 import typer
 
-from commonplace.settings import Settings
-
 Advance = Callable[[int, int], None]  # (done so far, in all)
 
 
-def as_json(value: Any, settings: Settings) -> None:
-    """Print JSON. Values of the model are written in the shapes of the API."""
-    typer.echo(json.dumps(value, ensure_ascii=False, default=lambda each: _plain(each, settings)))
+def as_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False))
 
 
 def text(line: str = "") -> None:
@@ -36,7 +33,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table on a terminal, tab-separated lines in a pipe, where nothing may be cut off."""
     if not sys.stdout.isatty():
         for row in rows:
-            typer.echo("\t".join(_cell(value) for value in row))
+            typer.echo("\t".join(cell(value) for value in row))
         return
     from rich.console import Console
     from rich.table import Table
@@ -44,7 +41,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
     drawn = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        drawn.add_row(*(Text(_cell(value)) for value in row))
+        drawn.add_row(*(Text(cell(value)) for value in row))
     Console().print(drawn)
 
 
@@ -83,7 +80,8 @@ def progress(what: str) -> Iterator[Advance]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """Return a value on one line, as people write it."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -91,13 +89,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(sorted(map(str, value)))
     return " ".join(str(value).split())
-
-
-def _plain(value: Any, settings: Settings) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    from commonplace.interfaces.cli.json_shapes import to_shape
-
-    return to_shape(value, settings)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.core.people.client_setup import PLACEHOLDER, address, claude_code
+from commonplace.core.people.client_setup import MCP_PATH, PLACEHOLDER, address, claude_code
 from commonplace.errors import CommonplaceError, ConfigurationError
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import CommandContext, add_commands
+from commonplace.interfaces.cli.command import CommandContext, Commands
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -26,10 +26,6 @@ STOPPING = (signal.SIGINT, signal.SIGTERM)
 # That whoever answers waits for a thread that works in the background, instead of five times
 # that.
 SWITCH_SECONDS = 0.001
-
-
-def register(root: typer.Typer) -> None:
-    add_commands(root, {"serve": serve, "mcp": mcp, "worker": worker})
 
 
 async def serve(
@@ -112,11 +108,18 @@ def _greet(
     link = f"{url}/claim/{claim}" if claim else None
     if context.as_json:
         output.as_json(
-            {"address": url, "mcp": f"{url}/mcp", "token": secret, "connect": line, "claim": link},
-            context.settings,
+            {
+                "address": url,
+                "mcp": url + MCP_PATH,
+                "token": secret,
+                "connect": line,
+                "claim": link,
+            }
         )
     else:
-        output.text(f"Commonplace is at {url} (MCP at {url}/mcp, documentation at {url}/docs)")
+        output.text(
+            f"Commonplace is at {url} (MCP at {url}{MCP_PATH}, documentation at {url}/docs)"
+        )
         if link:
             output.text(
                 "\nOpen your library in a browser and choose a password (this link works once, "
@@ -191,3 +194,6 @@ def _stop_signal() -> asyncio.Event:
     for sign in STOPPING:
         asyncio.get_running_loop().add_signal_handler(sign, told.set)
     return told
+
+
+COMMANDS: Commands = {"serve": serve, "mcp": mcp, "worker": worker}

@@ -43,10 +43,10 @@ async def import_(
     ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Compute all vectors now.")] = False,
 ) -> None:
-    """Import a folder of Markdown files (such as an Obsidian vault), browser bookmarks or Pocket
-    (HTML), Pocket or Readwise (CSV), Karakeep (JSON), Claude Code or Codex transcripts (JSONL),
-    or a git repository or saved `git log`. Importing again updates items and creates no
-    duplicates."""
+    """Import notes, bookmarks, agent transcripts or a git repository. Reads folders of Markdown
+    files (such as an Obsidian vault), browser bookmarks or Pocket (HTML), Pocket or Readwise (CSV),
+    Karakeep (JSON), Claude Code or Codex transcripts (JSONL), git repositories and saved `git log`.
+    Importing again updates items and creates no duplicates."""
     from commonplace.core.transfer.bookmarks import import_file
     from commonplace.core.transfer.markdown_folder import import_folder
 

@@ -1,0 +1,171 @@
+"""token list, user, member, connect."""
+
+from contextlib import suppress
+from typing import Annotated, Literal
+
+import typer
+
+from commonplace.core.people.client_setup import Client, address, instructions
+from commonplace.errors import CapabilityDenied, ForbiddenScope, Invalid, NotFound
+from commonplace.interfaces.cli import output
+from commonplace.interfaces.cli.command import CommandContext, Commands, Session
+from commonplace.interfaces.cli.generated import answer, run, show
+from commonplace.interfaces.cli.items import check_name
+from commonplace.model import Json, Role
+
+
+async def list_tokens(session: Session, given: Json) -> None:
+    """List the library's tokens."""
+    found = await answer(session, "list_tokens", given)
+    if not session.as_json:
+        folders = (await answer(session, "list_folders", {})).json["folders"]
+        names = {folder["id"]: folder["name"] for folder in folders}
+        for token in found.json["tokens"]:
+            if token["folders"] is not None:
+                token["folders"] = [names.get(each, each) for each in token["folders"]]
+    show(session, "list_tokens", found, given)
+
+
+async def create_user(
+    session: Session,
+    name: Annotated[str, typer.Option(help="The person's name.")],
+    email: Annotated[str, typer.Option(help="The person's email.")],
+) -> None:
+    """Create a person with a library, and a token that can read and write."""
+    session.require_owner()
+    person, secret = await session.services.people.create_with_token(
+        check_name(name), check_email(email)
+    )
+    session.show({"id": person.id, "token": secret}, secret)
+
+
+async def link_user(
+    session: Session,
+    who: Annotated[
+        str,
+        typer.Argument(
+            metavar="[PERSON]",
+            help="Email or id. Default: the owner, who is the first person.",
+            show_default=False,
+        ),
+    ] = "",
+    email: Annotated[str, typer.Option(help="The same, by email.", show_default=False)] = "",
+) -> None:
+    """Print a sign-in link for the web app. It works once, for a day, and sets a password."""
+    session.require_owner()
+    wanted = (email or who).strip()
+    people = await session.services.people.all()
+    found = [each for each in people if wanted in ("", each.id)]
+    found += [each for each in people if each.email.lower() == wanted.lower()]
+    if not found:
+        raise NotFound(f"There is no person {wanted!r}.")
+    secret = await session.services.accounts.invitation(found[0])
+    link = f"{address(session.settings)}/claim/{secret}"
+    session.show({"id": found[0].id, "link": link}, link)
+
+
+def check_email(email: str) -> str:
+    local, _, host = email.strip().rpartition("@")
+    if not local or not host or any(c.isspace() for c in email.strip()):
+        raise Invalid(f"{email!r} is not an e-mail address.")
+    return email.strip()
+
+
+async def list_members(session: Session, given: Json) -> None:
+    """List members and pending invitations."""
+    members = await answer(session, "list_members", given)
+    pending: list[Json] = []
+    with suppress(CapabilityDenied, ForbiddenScope):  # only admins and owners see them
+        invited = (await answer(session, "list_invitations", given)).json["invitations"]
+        pending = [each for each in invited if each["accepted_at"] is None]
+    rows = [
+        (each["person_id"], each["role"], each["name"], each["email"])
+        for each in members.json["members"]
+    ]
+    rows += [
+        (
+            each["id"],
+            each["role"],
+            f"invited until {each['expires_at'][:10]}",
+            each["email"] or "anybody",
+        )
+        for each in pending
+    ]
+    session.show_table(
+        {**members.json, "invitations": pending}, ["id", "role", "name", "email"], rows
+    )
+
+
+async def invite(
+    session: Session,
+    given: Json,
+    role: Annotated[Role, typer.Option(help="Their role.")] = Role.MEMBER,
+    withdraw: Annotated[
+        str | None, typer.Option(help="Withdraw the invitation with this id.")
+    ] = None,
+) -> None:
+    """Invite a person to the library, or withdraw an invitation. Prints the invitation's secret
+    once; send it to them."""
+    if withdraw is None:
+        await run(session, "invite_member", {**given, "role": role})
+    else:
+        await run(session, "withdraw_invitation", {**given, "invitation_id": withdraw})
+
+
+async def change_role(
+    session: Session,
+    given: Json,
+    role: Annotated[
+        Literal["viewer", "member", "admin", "owner", "none"],
+        typer.Argument(
+            metavar="ROLE", help="viewer, member, admin, owner, or none to remove them."
+        ),
+    ],
+) -> None:
+    """Change a member's role, or remove them. Effective immediately for all of their tokens."""
+    if role == "none":
+        await run(session, "remove_member", given)
+    else:
+        await run(session, "change_role", {**given, "role": role})
+
+
+async def connect(
+    context: CommandContext,
+    client: Annotated[Client, typer.Argument(help="The client to connect.", show_default=False)],
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Create a token that can only read.")
+    ] = False,
+) -> None:
+    """Print how to connect a client to this library. Creates a token, or uses that of --token."""
+    from commonplace.core.people.tokens import NewToken
+
+    secret = context.token or ""
+    # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
+    if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):
+        async with context.open() as (services, caller):
+            _, secret = await services.people.create_token(
+                caller, NewToken(client, write=not read_only)
+            )
+    made = instructions(client, address(context.settings), secret, context.settings)
+    if not context.as_json:
+        output.note(made.where)
+    context.show(
+        {
+            "client": client,
+            "where": made.where,
+            "configuration": made.lines,
+            "token": secret or None,
+        },
+        made.lines,
+    )
+
+
+COMMANDS: Commands = {
+    "token list": list_tokens,
+    "user create": create_user,
+    "user link": link_user,
+    "member list": list_members,
+    "member invite": invite,
+    "member role": change_role,
+    "connect": connect,
+}

@@ -1,0 +1,300 @@
+"""Answers of actions as text for people."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from commonplace.interfaces.actions.action import Answer
+from commonplace.interfaces.cli import output
+from commonplace.model import Json
+from commonplace.model.workflow import notes
+
+Columns = Mapping[str, str | Callable[[Json], Any]]  # by their heads: a field, or what reads it
+ARROWS = {"outgoing": "->", "incoming": "<-", None: "<-"}
+
+
+def render(name: str, found: Answer, given: Json) -> None:
+    """Print the answer of an action: a sentence, a table, or what a function prints."""
+    how = RENDERERS.get(name, "{message}")
+    if isinstance(how, str):
+        output.text(how.format(**found.json, value=found.value, given=given))
+    elif isinstance(how, Mapping):
+        rows = next(value for value in found.json.values() if isinstance(value, list))
+        _table(how, rows, found.json, int(given.get("offset", 0)))
+    else:
+        how(found)
+    for other in found.json.get("conflicts", ()):
+        output.note(_conflict(other))
+    if found.json.get("degraded"):
+        output.note(found.json["degraded"])
+
+
+def _table(columns: Columns, rows: list[Json], answer: Json, offset: int) -> None:
+    """Print a table, and the option that shows more."""
+    seen, more = offset + len(rows), f"--offset {offset + len(rows)}"
+    if "page" in answer:
+        seen, more = answer["page"] * answer["per_page"], f"--page {answer['page'] + 1}"
+    cells = [[_cell(row, column) for column in columns.values()] for row in rows]
+    output.page(list(columns), cells, answer["total"], seen, more)
+
+
+def _cell(row: Json, column: str | Callable[[Json], Any]) -> Any:
+    if callable(column):
+        return column(row)
+    return _local(row[column]) if column.endswith("_at") else row[column]
+
+
+def _local(moment: str | None, otherwise: str = "") -> datetime | str:
+    return datetime.fromisoformat(moment) if moment else otherwise
+
+
+def _state(item: Json) -> str:
+    """Return the state and its reason, or nothing for a ready item."""
+    if item["status"] == "ready":
+        return ""
+    return f"{item['status']}: {item['status_reason']}" if item["status_reason"] else item["status"]
+
+
+def _conflict(other: Json) -> str:
+    kind = other["kind"].replace("_", " ")
+    return f"{kind} ({other['score']:.2f}): {other['name']} ({other['id']}); {other['reason']}"
+
+
+def _hits(found: Answer) -> None:
+    for hit in found.value.hits:
+        passage = hit.passage
+        parts = [part for part in passage.heading.split(" > ") if part not in ("", passage.title)]
+        output.text(
+            f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *parts])}\n"
+            f"   {_shorten(passage.text)}\n"
+            f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}"
+        )
+    if not found.value.hits:
+        output.text("Nothing found.")
+
+
+def _shorten(text: str, limit: int = 200) -> str:
+    line = " ".join(text.lstrip("# ").split())
+    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"
+
+
+def _results(found: Answer) -> None:
+    lines = [
+        f"{rank}. ({result['score']:.2f}) {result['title']} ({result['id']})\n"
+        f"   {_shorten(result['content'])}"
+        for rank, result in enumerate(found.json["results"], 1)
+    ]
+    output.text("\n".join(lines) or "Nothing found.")
+
+
+def _item(found: Answer) -> None:
+    item = found.json
+    facts = [
+        item["entity_id"],
+        item["url"],
+        output.cell(_local(item["created_at"])),
+        ", ".join(folder["name"] for folder in item["folders"]),
+        " ".join(f"#{tag}" for tag in item["tags"]),
+        "" if item["in_kb"] else "not in the KB",
+        _state(item),
+    ]
+    output.text(f"{item['title']}\n{' · '.join(filter(None, facts))}\n\n{item['text']}")
+
+
+def _entity(found: Answer) -> None:
+    entity, item = found.json, found.value.item
+    linked = (found.value.project, found.value.epic)
+    project, epic = (other.title if other else "" for other in linked)
+    facts = {
+        **{name: entity[name] for name in ("status", "priority")},
+        "due": entity["due_date"],
+        "project": project,
+        "epic": epic,
+        "depends on": [other.title for other in found.value.depends_on],
+        "blocked": item.metadata.get("blocked_reason"),
+        **{name: entity[name] for name in ("category", "assignees", "languages")},
+        **{name: entity[name] for name in ("technologies", "tags")},
+    }
+    lines = [f"{name}: {output.cell(value)}" for name, value in facts.items() if value]
+    said = [
+        f"\n{note['at'][:16].replace('T', ' ')} {note['author']}: {note['text']}"
+        for note in notes(item)
+    ]
+    title = f"{entity['title']} ({entity['id']})"
+    output.text("\n".join([title, *lines, "", entity["content"], *said]))
+
+
+def _disk(found: Answer) -> None:
+    disk = found.json
+    facts = [
+        disk["public_id"],
+        disk["visibility"],
+        disk["relationship"],
+        found.value.disk.owner_name,
+        disk["category"],
+        disk["source_url"],
+        " ".join(f"#{tag}" for tag in disk["tags"]),
+        "redacted" if disk["redacted"] else "",
+    ]
+    parts = [
+        f"{disk['title']}\n{' · '.join(filter(None, facts))}",
+        disk["summary"],
+        *(f"{part['index']}. {'; '.join(part['key_points'])}" for part in disk["sections"]),
+        disk.get("text"),
+    ]
+    output.text("\n\n".join(filter(None, parts)))
+
+
+def _difference(found: Answer) -> None:
+    lines = found.json["lines"]
+    if lines is None:
+        output.note("The texts are too long to be compared line by line.")
+        return
+    output.text("\n".join(f"{line['sign']} {line['text']}".rstrip() for line in lines))
+
+
+def _walk(found: Answer) -> None:
+    answer = found.json
+    columns: Columns = {
+        "steps": "distance",
+        "linked": lambda each: f"{ARROWS[each['direction']]} {each['relationship']}",
+    }
+    if answer["mode"] == "dependencies":  # in the order in which they can be done
+        first = answer["offset"] + 1
+        columns = {"": lambda each: first + answer["entities"].index(each)}
+    columns = {**columns, "id": "id", "status": "status", "title": "title"}
+    _table(columns, answer["entities"], answer, answer["offset"])
+    for cycle in answer.get("cycles", ()):
+        output.note(f"These wait for each other: {' -> '.join(cycle)}")
+    if answer.get("truncated"):
+        output.note("Only the best relations were followed where there were very many.")
+
+
+def _reflection(found: Answer) -> None:
+    for one in found.json["candidates"]:
+        where = one["id"] or one["candidate_id"]
+        about = f"{one['kind']} ({one['confidence']:.2f}, {one['state']})"
+        output.text(f"{about} {one['title']}{f' [{where}]' if where else ''}")
+        for other in (*one["duplicates"], *one["contradictions"]):
+            output.text(f"    {_conflict(other)}")
+    if not found.json["candidates"]:
+        output.note("Nothing was found that is worth remembering.")
+
+
+def _candidate(found: Answer) -> None:
+    one = found.json
+    about = f"{one['kind']}: {one['title']} ({one['confidence']:.2f}: {one['reason']})"
+    output.text(f"{about}\n\n{one['content']}\n")
+    for sentence in one["sentences"]:
+        output.text(f"> {' '.join(sentence['text'].split())}")
+    for other in (*one["duplicates"], *one["contradictions"]):
+        output.text(_conflict(other))
+
+
+def _suggestions(found: Answer) -> None:
+    for one in found.json["suggestions"]:
+        output.text(f"{one['id']}  {one['title']}\n    {'; '.join(one['reasons'])}")
+    output.note(found.json["message"])
+
+
+def _link(found: Answer) -> None:
+    _, new, said = found.value
+    output.text(f"{said}{'' if new else ' (they were linked already)'}")
+
+
+WORK: Columns = {
+    "id": "id",
+    "status": "status",
+    "priority": "priority",
+    "due": "due_date",
+    "title": "title",
+}
+ADDED = "{message} ({id})"
+RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
+    "search_knowledge_base": _hits,
+    "search": _results,
+    "list_items": {
+        "id": "public_id",
+        "created": "created_at",
+        "title": "title",
+        "tags": "tags",
+        "status": _state,
+    },
+    "list_entities": {"id": "id", "status": "status", "title": "title", "tags": "tags"},
+    "get_item": _item,
+    "get_entity": _entity,
+    "delete_item": "Deleted: {value.title}",
+    "refresh_item": "Refreshed: {title} ({id})",
+    "retry_item": "Done: {title} ({id})",
+    "list_versions": {
+        "revision": "revision",
+        "until": "replaced_at",
+        "words": "word_count",
+        "title": "title",
+    },
+    "get_version": "{text}",
+    "compare_version": _difference,
+    "get_disk": _disk,
+    "preview_disk": _disk,
+    "list_disks": {
+        "id": "public_id",
+        "": lambda disk: disk["visibility"] if disk["relationship"] == "owned" else "saved",
+        "category": "category",
+        "title": "title",
+        "by": "owner_display_name",
+    },
+    "publish_disk": "Published: {value.view.title} ({path})",
+    "unpublish_disk": "Private: {value.title}",
+    "save_disk": "Saved: {title}",
+    "unsave_disk": "Removed from your saved disks.",
+    "add_entity": ADDED,
+    "add_task": ADDED,
+    "add_epic": ADDED,
+    "remember": ADDED,
+    "reflect": _reflection,
+    "context": "{markdown}",
+    "list_candidates": {
+        "id": "id",
+        "state": "state",
+        "kind": "kind",
+        "sure": lambda one: f"{one['confidence']:.2f}",
+        "title": "title",
+    },
+    "get_candidate": _candidate,
+    "accept_candidate": "Accepted: {value[1].item.title} ({id})",
+    "reject_candidate": "Rejected: {title}",
+    "explore": _walk,
+    "link": _link,
+    "unlink": "Unlinked.",
+    "list_tasks": WORK,
+    "list_epics": WORK,
+    "suggest": _suggestions,
+    "list_folders": {"id": "id", "items": "item_count", "name": "name"},
+    "create_folder": "{id}",
+    "rename_folder": "{given[folder_id]} is now {name}.",
+    "delete_folder": "Deleted folder {given[folder_id]}.",
+    "follow_feed": "Following {title} ({id})",
+    "list_feeds": {
+        "id": "id",
+        "visited": "polled_at",
+        "title": "title",
+        "address": "url",
+        "trouble": "error",
+    },
+    "unfollow_feed": "Unfollowed {given[feed_id]}.",
+    "create_token": "{token}",
+    "list_tokens": {
+        "id": "id",
+        "name": "name",
+        "may": "capabilities",
+        "folders": lambda token: "all" if token["folders"] is None else token["folders"],
+        "expires": lambda token: _local(token["expires_at"], "never"),
+        "last used": lambda token: _local(token["last_used_at"], "never"),
+        "": lambda token: "revoked" if token["revoked_at"] else "",
+    },
+    "revoke_token": "Revoked {given[token_id]}.",
+    "invite_member": "{token}",
+    "withdraw_invitation": "Withdrawn.",
+    "change_role": "{name} is {role} now.",
+    "remove_member": "Removed {given[person_id]}.",
+}

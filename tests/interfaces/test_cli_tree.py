@@ -1,0 +1,30 @@
+"""The tree of commands: small, and true to the actions."""
+
+import inspect
+from importlib import import_module
+
+from commonplace.interfaces.actions.registry import ACTIONS
+from commonplace.interfaces.cli.main import COMMANDS
+
+PATHS = {path for commands in COMMANDS.values() for path in commands}
+
+
+def test_there_are_at_most_fifty_commands() -> None:
+    assert len(PATHS) <= 50
+
+
+def test_the_lines_of_help_are_those_of_the_actions_and_functions() -> None:
+    for module, lines in COMMANDS.items():
+        commands = import_module(f"commonplace.interfaces.cli.{module}").COMMANDS
+        for path, line in lines.items():
+            text = " ".join((inspect.getdoc(commands[path]) or "").split())
+            assert text.startswith(line), path
+        if module != "generated":
+            assert commands.keys() == lines.keys()
+
+
+def test_every_action_at_the_command_line_has_its_command() -> None:
+    named = [action.cli for action in ACTIONS.values() if action.cli]
+    assert set(named) <= PATHS
+    generated = COMMANDS["generated"]
+    assert [path for path in generated if named.count(path) != 1] == [], "they run one action"
