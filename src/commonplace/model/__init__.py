@@ -3,7 +3,6 @@
 from commonplace.model.disks import *
 from commonplace.model.ids import *
 from commonplace.model.items import *
-from commonplace.model.jobs import *
 from commonplace.model.memory import *
 from commonplace.model.people import *
 from commonplace.model.source_content import *

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain, groupby, islice
 from typing import Any, Literal, TypeVar
 
 from commonplace.errors import NotFound
@@ -74,12 +75,9 @@ def normalize(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """Normalize Unicode in linear time: cuts long runs of marks, which Python sorts slowly."""
     beyond_latin = len(text) - len(text.encode("latin-1", "ignore"))
     if beyond_latin > _MOST_MARKS and _MARKS_PERHAPS.search(text):
-        kept, run = [], 0
-        for character in text:
-            run = run + 1 if _is_mark(character) else 0
-            if run <= _MOST_MARKS:
-                kept.append(character)
-        text = "".join(kept)
+        runs = groupby(text, _is_mark)
+        cut = (islice(run, _MOST_MARKS if is_marks else None) for is_marks, run in runs)
+        text = "".join(chain.from_iterable(cut))
     return unicodedata.normalize(form, text)
 
 

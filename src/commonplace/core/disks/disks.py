@@ -154,7 +154,6 @@ class Disks:
     async def preview(self, caller: Caller, disk_id: str) -> Disk:
         """Show the view that others would see."""
         item = await self._own_item(caller, ItemRef.parse(disk_id))
-        view = await self._publisher.preview(caller, _finished(item))
         owner_id, owner_name = await self._store.disks.owner(item.library_id)
         return Disk(
             item.public_id,
@@ -164,7 +163,7 @@ class Disks:
             owner_name_shown(owner_name),
             None,
             item.created_at,
-            view,
+            await self._publisher.preview(caller, _finished(item)),
         )
 
     @verb(WRITE, "publish_disk", target="disk_id", needs=FULL_WRITE)
@@ -370,8 +369,8 @@ class Disks:
                 for (public_id, title, _), cosine in zip(saved, cosines, strict=True)
             }
         alike.pop(but, None)
-        best = sorted(alike.values(), key=lambda one: -one.similarity)
-        return tuple(one for one in best[:RELATED] if one.similarity >= ALIKE)
+        close = (one for one in alike.values() if one.similarity >= ALIKE)
+        return tuple(sorted(close, key=lambda one: -one.similarity)[:RELATED])
 
 
 def _sees_others(caller: Caller) -> bool:

@@ -39,7 +39,7 @@ class Publisher:
             return (await self.current(published)).view
         if view := await self._store.disks.preview(item):
             return view
-        async with self._turns.take(_who(caller)):
+        async with self._turns.take(caller.queue):
             view = await self._store.disks.preview(item)
             if view is None:
                 view = await self.derive(item)
@@ -52,7 +52,7 @@ class Publisher:
         """Publish an item, or update its view. `summary`: the owner's words; None keeps the current
         ones."""
         before = await self._published(item)
-        async with self._turns.take(_who(caller)):
+        async with self._turns.take(caller.queue):
             if summary:
                 await asyncio.to_thread(
                     refuse_quotations, await self._store.items.text(item), summary
@@ -74,15 +74,12 @@ class Publisher:
         sections = await self._store.sections.of_item(item) or await asyncio.to_thread(
             chunking.cut, text, item.title
         )
-        whole = await self._transformer.transform(
-            item.title, [section.text for section in sections]
+        texts = [section.text for section in sections]
+        outline = Outline(
+            (await self._transformer.transform(item.title, texts)).tags,
+            tuple([(await self._transformer.transform("", [each])).tags for each in texts]),
         )
-        each = [
-            (await self._transformer.transform("", [section.text])).tags for section in sections
-        ]
-        return await asyncio.to_thread(
-            redacted, item, text, sections, Outline(whole.tags, tuple(each)), summary
-        )
+        return await asyncio.to_thread(redacted, item, text, sections, outline, summary)
 
     async def current(self, published: Published) -> Published:
         """Return the view of the current revision. A view of an older one is never shown."""
@@ -118,7 +115,3 @@ class Publisher:
             )
             return
         await self._store.disks.set_vector(published, self._embedder.stamp, packed(vector))
-
-
-def _who(caller: Caller) -> str:
-    return caller.limit_key or caller.person_id

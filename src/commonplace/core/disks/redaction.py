@@ -62,7 +62,7 @@ def redacted(
         category="",
         summary="",
         tags=tuple(dict.fromkeys(source.cut(mask_secrets(tag)) for tag in tags)),
-        source_url=address if address and source.admits(address) else None,
+        source_url=address if address and source.admits(spoken(address)) else None,
         ai_generated=by_model,
         word_count=item.word_count,
     )
@@ -90,8 +90,8 @@ def redacted(
     )
     # Each piece was checked after the one before it. Check them again in reading order.
     within = (
-        source.admits(" ".join(words_shown(disk)))
-        and source.quoted(" ".join(_bounded(disk))) <= source.allowance
+        source.admits(spoken(" ".join(words_shown(disk))))
+        and source.quoted(spoken(" ".join(_bounded(disk)))) <= source.allowance
     )
     return (
         disk
@@ -207,8 +207,8 @@ class Allowance:
         """Return the text and charge its quoted words, or return "". `times`: how often the view
         shows it."""
         whole = [*self._last, *spoken(text)]
-        cost = self._source.quoted_words(whole[max(len(self._last) - QUOTED_RUN + 1, 0) :])
-        if not text or cost * times > self._left or not self._source.admits_words(whole):
+        cost = self._source.quoted(whole[max(len(self._last) - QUOTED_RUN + 1, 0) :])
+        if not text or cost * times > self._left or not self._source.admits(whole):
             return ""
         self._left -= cost
         self._last = whole[-LONGEST_QUOTATION:]
@@ -224,10 +224,9 @@ def refuse_quotations(text: str, summary: str) -> None:
     source, summary = Source(text), mask_secrets(summary)
     if not Allowance(source).take(summary):
         raise Invalid(
-            f"The summary repeats {source.quoted(summary)} words of the text; others may see at "
-            "most "
-            f"{source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in your own "
-            "words."
+            f"The summary repeats {source.quoted(spoken(summary))} words of the text; others may "
+            f"see at most {source.allowance} of it, and {LONGEST_QUOTATION} in a row. Write it in "
+            "your own words."
         )
 
 
@@ -278,27 +277,21 @@ class Source:
             MOST_QUOTED, min(chunking.count(text), len(spoken(text))) // QUOTED_SHARE
         )
 
-    def quoted(self, text: str) -> int:
-        """Count the words of a text that stand in runs of the source."""
-        return self.quoted_words(spoken(text))
-
-    def quoted_words(self, words: Sequence[str]) -> int:
+    def quoted(self, words: Sequence[str]) -> int:
+        """Count the words that stand in runs of the source."""
         begins = self._row.count(words, QUOTED_RUN) > 0
         marked = np.zeros(len(words), dtype=bool)
         for at in range(QUOTED_RUN if begins.any() else 0):
             marked[at : at + len(begins)] |= begins
         return int(marked.sum())
 
-    def admits(self, text: str) -> bool:
-        """Whether a text repeats no more of the source than a short quotation."""
-        return self.admits_words(spoken(text))
-
-    def admits_words(self, words: Sequence[str]) -> bool:
+    def admits(self, words: Sequence[str]) -> bool:
+        """Whether these words repeat no more of the source than a short quotation."""
         return not self._row.count(words, LONGEST_QUOTATION + 1).any()
 
     def cut(self, text: str) -> str:
         """Return the text unchanged if it does not quote, else its first words."""
-        if self.admits(text):
+        if self.admits(spoken(text)):
             return text
         text, kept = _without_codes(text), ""
         for found in _WORD.finditer(text):
@@ -314,7 +307,7 @@ class Source:
         return (
             plain
             if 0 < len(spoken(plain)) <= _HEADING_WORDS
-            and self.admits(plain)
+            and self.admits(spoken(plain))
             and not addresses_machine(plain)
             else ""
         )
@@ -335,8 +328,8 @@ def _without_codes(text: str) -> str:
     """Remove long words with both letters and digits: they may be keys."""
 
     def cut(found: re.Match[str]) -> str:
-        is_mixed = any(map(str.isdecimal, found[0])) and any(map(str.isalpha, found[0]))
-        return "…" if is_mixed else found[0]
+        word = found[0]
+        return "…" if any(map(str.isdecimal, word)) and any(map(str.isalpha, word)) else word
 
     return _LONG.sub(cut, text)
 

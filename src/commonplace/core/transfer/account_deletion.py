@@ -39,13 +39,8 @@ class AccountDeletion:
         library_id = visitor.person.id
         for token in await self._store.tokens.of_library(library_id):
             await self._store.tokens.revoke(library_id, token.id)
-        await self._empty(Scope(library_id))
-        await self._store.uploads.expire(library_id)
-        await self._uploads.cleanup()  # delete the files while their keys are still stored
-        await self._store.people.delete(library_id)
-
-    async def _empty(self, scope: Scope) -> None:
-        """Delete item by item, so that others can write in between."""
+        scope = Scope(library_id)
+        # Item by item, so that others can write in between.
         while items := (
             await self._store.items.list_page(
                 scope, EVERYTHING, limit=AT_ONCE, offset=0, count=False
@@ -53,3 +48,6 @@ class AccountDeletion:
         )[0]:
             for item in items:
                 await self._store.items.delete(scope, item.id)
+        await self._store.uploads.expire(library_id)
+        await self._uploads.cleanup()  # delete the files while their keys are still stored
+        await self._store.people.delete(library_id)
