@@ -15,7 +15,7 @@ from commonplace.interfaces.actions.registry import ROOMS
 from commonplace.interfaces.actions.shapes import Shape, said
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.rest import probes
-from commonplace.interfaces.rest.routes import IF_REVISION
+from commonplace.interfaces.rest.routes import IF_REVISION, creates, has_etag
 from commonplace.model import Json as Schema
 
 DESCRIPTION = (
@@ -40,6 +40,13 @@ ERRORS = {
 }
 _ALWAYS = (401, 422, 429, 503)
 _WITH_BODY = (400, 413, 415)
+# beside what the input and the route tell
+_BY_VERB = {
+    402: "library.add library.retry uploads.finish",
+    404: "feeds.subscribe graph.list members.accept people.create_token uploads.finish",
+    409: "folders.rename members.change_role members.remove reflection.accept reflection.edit "
+    "reflection.reject",
+}
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -144,14 +151,14 @@ def _operation(action: Action, schemas: Schema) -> Schema:
 def _headers(action: Action) -> list[Schema]:
     """The headers that an action takes, beside the token."""
     shown = {}
-    if action.method == "POST" and action.status == 201:
+    if creates(action):
         shown["Idempotency-Key"] = (
             "Within 24 hours, the same key and body return the first answer instead of creating "
             "a second one"
         )
     if IF_REVISION in action.input.model_fields:
         shown["If-Match"] = "The ETag that you read; 412 if it is stale"
-    if action.method == "GET" and "revision" in action.output.properties:
+    if action.method == "GET" and has_etag(action):
         shown["If-None-Match"] = "The ETag that you have; 304 if it is still right"
     return [
         {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
@@ -167,17 +174,17 @@ def _responses(action: Action, schemas: Schema, has_body: bool) -> Schema:
     shown: Schema = {
         str(status): {"description": text, "content": content} for status, text in answers.items()
     }
-    if action.method == "GET" and "revision" in action.output.properties:
+    if action.method == "GET" and has_etag(action):
         shown["304"] = {"description": "Not changed"}
-    named = bool(action.path_fields) or "project" in action.input.model_fields
+    needs, guarded = action.needs, IF_REVISION in action.input.model_fields
     possible = {
         *_ALWAYS,
         *(_WITH_BODY if has_body else ()),
-        *((403,) if action.writes else ()),
-        *((404,) if named else ()),
-        *((409,) if action.writes else ()),
-        *((412,) if IF_REVISION in action.input.model_fields else ()),
-        *((402,) if action.verb in ("library.add", "uploads.finish", "library.retry") else ()),
+        *((403,) if needs is None or action.writes or needs.requirement else ()),
+        *((404,) if action.path_fields else ()),
+        *((409,) if guarded or creates(action) else ()),
+        *((412,) if guarded else ()),
+        *(status for status, verbs in _BY_VERB.items() if action.verb in verbs.split()),
     }
     problem = {"application/json": {"schema": PROBLEM.reference}}
     shown |= {

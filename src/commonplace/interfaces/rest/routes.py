@@ -64,8 +64,7 @@ async def respond(action: Action, request: Request) -> Response:
             raise Invalid("`If-Match` and `expected_revision` differ; send one of them.")
         args = args.model_copy(update={IF_REVISION: expected})
     key = request.headers.get("idempotency-key")
-    creates = action.method == "POST" and action.status == 201
-    if key is not None and creates and caller.person_id:  # nobody's keys could be anybody's
+    if key is not None and creates(action) and caller.person_id:  # nobody's could be anybody's
         return await _once(action, services, caller, args, key)
     try:
         answer = await action.answer(services, caller, args)
@@ -76,12 +75,23 @@ async def respond(action: Action, request: Request) -> Response:
     return _response(action, request, answer, args)
 
 
+def creates(action: Action) -> bool:
+    """Whether the action takes an Idempotency-Key."""
+    return action.method == "POST" and action.status == 201
+
+
+def has_etag(action: Action) -> bool:
+    """Whether the revision in an answer tells if it is still right."""
+    tells = {"revision", "updated_at"} <= action.output.properties.keys()
+    return tells and action.method in ("GET", "PATCH")
+
+
 def _response(action: Action, request: Request, answer: Answer, args: Input) -> Response:
     body = answer.json
     if "next" in action.output.properties:
         body["next"] = _next_page(request, args, body["total"])
     status = action.status_of(answer.value) if action.status_of else action.status
-    if action.method not in ("GET", "PATCH") or "revision" not in body:
+    if not has_etag(action):
         return Json(body, status)
     tag = f'W/"{body["revision"]}"'
     if action.method == "GET" and _matches(request.headers.get("if-none-match"), tag):
