@@ -16,6 +16,7 @@ from pydantic import (
     create_model,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 
 from commonplace.core.entities.validation import (
     LONGEST_CONTENT,
@@ -113,7 +114,7 @@ def patch_of(name: str, base: type[Input], fields: str, **more: tuple[Any, Any])
     shown = {}
     for field in fields.split():
         info = base.model_fields[field]
-        shown[field] = (info.rebuild_annotation(), _left_out(info.description))
+        shown[field] = (info.rebuild_annotation(), _left_out(info))
     fields_of: Any = {**shown, **more}
     model = create_model(name, __base__=Patch, **fields_of)
     model.kept = frozenset(more)
@@ -121,11 +122,15 @@ def patch_of(name: str, base: type[Input], fields: str, **more: tuple[Any, Any])
     return model
 
 
-def _left_out(description: str | None) -> Any:
+def _left_out(info: FieldInfo) -> Any:
+    """Declare a field that changes nothing when it is left out: its schema has no default."""
+
     def forget_default(schema: Json) -> None:
         schema.pop("default", None)
+        if isinstance(info.json_schema_extra, dict):
+            schema.update(info.json_schema_extra)
 
-    return Field(default=None, description=description, json_schema_extra=forget_default)
+    return Field(default=None, description=info.description, json_schema_extra=forget_default)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,17 @@ def moment(at: datetime) -> str:
 
 def plain(value: Any) -> Any:
     """Return a value of the model as JSON."""
-    if isinstance(value, datetime):
-        return moment(value)
-    if isinstance(value, frozenset | set):
-        return sorted(value)
-    return list(value) if isinstance(value, tuple) else value
+    convert = _PLAIN.get(type(value))
+    return value if convert is None else convert(value)
+
+
+# By exact type: an answer has hundreds of values, most of which are texts and numbers.
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    datetime: moment,
+    frozenset: sorted,
+    set: sorted,
+    tuple: list,
+}
 
 
 def compact(answer: Any) -> Any:
@@ -93,19 +99,34 @@ class Shape:
         self.name, self._of, self._base = name, of, base
         self._part = _reader(at)
         self._fields: dict[str, Field | str] = {**{n: n for n in names.split()}, **special}
+        # Attributes are read all at once, which is most of the time that an answer takes.
+        paths = {
+            key: field if isinstance(field, str) else field.get
+            for key, field in self._fields.items()
+        }
+        self._attributes = [key for key, path in paths.items() if isinstance(path, str) and path]
+        self._read = (
+            attrgetter(*(paths[key] for key in self._attributes)) if self._attributes else None
+        )
         self._getters = [
             (key, _getter(field), isinstance(field, Field) and field.optional)
             for key, field in self._fields.items()
+            if key not in self._attributes
         ]
+        self._blank: Json = dict.fromkeys(self._fields)
 
     def __call__(self, value: Any, call: Call) -> Json:
-        answer: Json = {}
+        answer = self._blank.copy()
         if self._base is not None:
-            answer = self._base(self._part(value), call)
+            answer = self._base(self._part(value), call) | answer
+        if self._read is not None:
+            read = self._read(value)
+            values = read if len(self._attributes) > 1 else (read,)
+            answer.update(zip(self._attributes, map(plain, values), strict=True))
         for name, get, optional in self._getters:
-            read = get(value, call)
-            if not optional or read is not None:
-                answer[name] = read
+            answer[name] = get(value, call)
+            if optional and answer[name] is None:
+                del answer[name]
         return answer
 
     @cached_property
@@ -117,7 +138,8 @@ class Shape:
     @cached_property
     def required(self) -> list[str]:
         base = self._base.required if self._base is not None else []
-        return base + [name for name, _, optional in self._getters if not optional]
+        left_out = {name for name, _, optional in self._getters if optional}
+        return base + [name for name in self._fields if name not in left_out]
 
     @property
     def parts(self) -> "list[Shape]":
