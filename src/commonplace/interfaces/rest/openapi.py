@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import commonplace
+from commonplace.core.people.authorization import Requirement
 from commonplace.interfaces.actions.action import Action
 from commonplace.interfaces.actions.registry import ROOMS
 from commonplace.interfaces.actions.shapes import Shape, said
@@ -177,10 +178,11 @@ def _responses(action: Action, schemas: Schema, has_body: bool) -> Schema:
     if action.method == "GET" and has_etag(action):
         shown["304"] = {"description": "Not changed"}
     needs, guarded = action.needs, IF_REVISION in action.input.model_fields
+    for_all = needs is not None and needs.requirement is Requirement.NONE and not action.writes
     possible = {
         *_ALWAYS,
         *(_WITH_BODY if has_body else ()),
-        *((403,) if needs is None or action.writes or needs.requirement else ()),
+        *(() if for_all else (403,)),
         *((404,) if action.path_fields else ()),
         *((409,) if guarded or creates(action) else ()),
         *((412,) if guarded else ()),
