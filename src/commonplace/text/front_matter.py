@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from commonplace.errors import Invalid
-from commonplace.model import Item, Json, Origin, Relation, parse_time
+from commonplace.model import FullItem, Json, Origin, Relation, parse_time
 
 LONGEST_TITLE = 500
 # Fields of an item in the order of a file, which leaves them out where they have this value.
@@ -125,14 +125,15 @@ def _fitting(value: Any, default: Any) -> Any:
     return default
 
 
-def render(item: Item, text: str, folders: list[str], relations: Sequence[Relation] = ()) -> str:
+def render(reading: FullItem, relations: Sequence[Relation]) -> str:
+    item = reading.item
     required = {
         "id": item.id,
         "public_id": item.public_id,
         "title": item.title,
         "entity_type": item.entity_type,
         "tags": item.tags,
-        "folders": folders,
+        "folders": [folder.name for folder in reading.folders],
         "in_kb": item.in_kb,
         "created_at": item.created_at,
     }
@@ -158,7 +159,7 @@ def render(item: Item, text: str, folders: list[str], relations: Sequence[Relati
     if isinstance(kept, dict):  # metadata is anybody's: it does not say what is a note
         front = {key: value for key, value in kept.items() if key != "annotates"} | front
     head = yaml.safe_dump(front, allow_unicode=True, sort_keys=False, width=10_000)
-    return f"---\n{head}---\n{text}"
+    return f"---\n{head}---\n{reading.text}"
 
 
 def storable(value: Any) -> Any:

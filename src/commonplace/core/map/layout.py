@@ -247,7 +247,7 @@ def _arranged(graph: igraph.Graph, turns: int, **options: object) -> Points:
     seed = [[float(x), float(y)] for x, y in graph.layout_circle()]
     if graph.ecount():
         seed = list(graph.layout_fruchterman_reingold(niter=turns, seed=seed, **options))
-    return np.array(seed) - np.mean(seed, axis=0)
+    return np.subtract(seed, np.mean(seed, axis=0))
 
 
 def _spread(
@@ -260,9 +260,12 @@ def _spread(
     cluster."""
     if len(radii) < 2:
         return np.zeros((len(radii), 2))
-    edges = [*like, *of[np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)].tolist()]
-    weights = [0.5] * len(like) + [1.0] * graph.ecount()
-    whole = igraph.Graph(n=len(radii), edges=edges, edge_attrs={"weight": weights})
+    links = of[np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)].tolist()
+    whole = igraph.Graph(
+        n=len(radii),
+        edges=[*like, *links],
+        edge_attrs={"weight": [0.5] * len(like) + [1.0] * len(links)},
+    )
     laid = _arranged(whole.simplify(combine_edges="sum"), 300, weights="weight")
     # As wide as the discs need, and wider than high, like screens.
     laid = laid @ np.linalg.svd(laid, full_matrices=False)[2].T

@@ -182,8 +182,8 @@ class Accounts:
         """View the library as a token, or stop with None."""
         if token_id is not None:
             await self._access.admit(visitor.caller, Needs(READ, "view_as", FULL_WRITE), token_id)
-            tokens = await self._store.tokens.of_library(visitor.library.library_id)
-            find_by_id(tokens, token_id, "Token")
+            library_id = visitor.library.library_id
+            find_by_id(await self._store.tokens.of_library(library_id), token_id, "Token")
         await self._store.accounts.set_view_as(visitor.session.digest, token_id)
 
     async def switch_library(self, visitor: Visitor, library_id: str) -> Membership:

@@ -1,4 +1,7 @@
-"""Passkeys: sign in without a shared secret."""
+"""Passkeys: sign in without a shared secret.
+
+The webauthn package is imported on use: that takes longer than most commands run.
+"""
 
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -34,10 +37,26 @@ class Passkeys:
 
     async def registration_options(self, person: Person, site: Site) -> Json:
         """Return the options for creating a passkey. The person may not be stored yet."""
-        from commonplace.core.people import webauthn
+        from webauthn import generate_registration_options, helpers
+        from webauthn.helpers import structs
 
-        return webauthn.registration_options(
-            person, site.host, await self._challenge(), await self.of(person)
+        return helpers.options_to_json_dict(
+            generate_registration_options(
+                rp_id=site.host,
+                rp_name="Commonplace",
+                user_id=person.id.encode(),
+                user_name=person.email,
+                user_display_name=person.name,
+                challenge=await self._challenge(),
+                exclude_credentials=[
+                    structs.PublicKeyCredentialDescriptor(helpers.base64url_to_bytes(one.id))
+                    for one in await self.of(person)
+                ],
+                authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                    resident_key=structs.ResidentKeyRequirement.REQUIRED,
+                    user_verification=structs.UserVerificationRequirement.PREFERRED,
+                ),
+            )
         )
 
     async def add(self, person_id: str, site: Site, credential: Json, name: str) -> Passkey:
@@ -49,15 +68,28 @@ class Passkeys:
         self, person_id: str, site: Site, credential: Json, name: str
     ) -> Passkey:
         """Verify a new passkey against a challenge of ours. It is not stored yet."""
-        from commonplace.core.people import webauthn
+        from webauthn import helpers, verify_registration_response
+        from webauthn.helpers import exceptions
 
-        return webauthn.verify_registration(
+        challenge = await self._answered(credential)
+        try:
+            new = verify_registration_response(
+                credential=credential,
+                expected_challenge=challenge,
+                expected_rp_id=site.host,
+                expected_origin=site.origin,
+            )
+        except (
+            exceptions.InvalidRegistrationResponse,
+            exceptions.InvalidJSONStructure,
+        ) as error:
+            raise Invalid(f"The passkey could not be added: {error}") from None
+        return Passkey(
+            helpers.bytes_to_base64url(new.credential_id),
             person_id,
             " ".join(name.split())[:100] or "Passkey",
-            site.host,
-            site.origin,
-            await self._answered(credential),
-            credential,
+            new.credential_public_key,
+            new.sign_count,
         )
 
     async def remove(self, visitor: Visitor, passkey_id: str) -> None:
@@ -70,22 +102,37 @@ class Passkeys:
 
     async def authentication_options(self, site: Site) -> Json:
         """Return the options for choosing a passkey."""
-        from commonplace.core.people import webauthn
+        from webauthn import generate_authentication_options, helpers
 
-        return webauthn.authentication_options(site.host, await self._challenge())
+        return helpers.options_to_json_dict(
+            generate_authentication_options(rp_id=site.host, challenge=await self._challenge())
+        )
 
     async def sign_in(
         self, site: Site, credential: Json, *, address: str, about: str, device: str | None = None
     ) -> str:
-        from commonplace.core.people import webauthn
+        from webauthn import verify_authentication_response
+        from webauthn.helpers import exceptions
 
         known = await self._store.accounts.passkey(str(credential.get("id")))
         await self._accounts.limit_attempts(known.person_id if known else "", address, device)
         challenge = await self._answered(credential)
         if known is None:
             raise Unauthorized("This passkey is unknown to the server.")
-        uses = webauthn.verify_authentication(known, site.host, site.origin, challenge, credential)
-        await self._store.accounts.record_passkey_use(known.id, uses)
+        try:
+            proof = verify_authentication_response(
+                credential=credential,
+                expected_challenge=challenge,
+                expected_rp_id=site.host,
+                expected_origin=site.origin,
+                credential_public_key=known.public_key,
+                credential_current_sign_count=known.uses,
+            )
+        except (exceptions.InvalidAuthenticationResponse, exceptions.InvalidJSONStructure):
+            raise Unauthorized(
+                "The passkey was not accepted. Try again, or sign in with your password."
+            ) from None
+        await self._store.accounts.record_passkey_use(known.id, proof.new_sign_count)
         return await self._accounts.open_session(known.person_id, about)
 
     async def _challenge(self) -> bytes:

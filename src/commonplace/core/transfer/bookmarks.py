@@ -168,8 +168,9 @@ class _Importer:
 def read(file: Path) -> list[Saved]:
     """Read an export. Raises Invalid, naming the known formats, if it is none of them."""
     text = front_matter.decode(file.read_bytes(), str(file)).removeprefix("\ufeff")
-    readers = {".html": bookmarks, ".htm": bookmarks, ".csv": table, ".json": karakeep}
-    reader = readers.get(file.suffix.lower())
+    reader = {".html": bookmarks, ".htm": bookmarks, ".csv": table, ".json": karakeep}.get(
+        file.suffix.lower()
+    )
     found = reader(text) if reader else []
     if not found:
         raise Invalid(

@@ -92,8 +92,8 @@ async def import_folder(
                 except Invalid as error:
                     skipped.append((shown, error.message))
                     continue
-                folder_ids = [await ids.find(name) for name in _folder_names(note, path)]
-                records.append(_record(note, caller.library_id, base, path, folder_ids))
+                filed_in = [await ids.find(name) for name in _folder_names(note, path)]
+                records.append(_record(note, caller.library_id, base, path, filed_in))
                 joins = list(_relations(note, caller.library_id))
                 relations.extend(joins)
                 notes.update(
@@ -147,7 +147,6 @@ def _record(
 ) -> Record:
     front, exported = note.front, _uuid(note.front.get("id"))
     own = _OWN | _OF_ENTITIES if exported else _OWN - {"id"}
-    other = {key: value for key, value in front.items() if key not in own}
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     created = note.created_at or now()
     # The same file in the same folder is the same item, also after an edit.
@@ -164,7 +163,11 @@ def _record(
             in_kb=front.get("in_kb") is not False,
             created_at=created,
             updated_at=created,
-            metadata={**metadata, "path": path, "front_matter": other},
+            metadata={
+                **metadata,
+                "path": path,
+                "front_matter": {key: front[key] for key in front if key not in own},
+            },
             folders=tuple(dict.fromkeys(folder_ids)),
             **front_matter.read_fields(front, front_matter.FIELDS) | {"visibility": "private"},
             **(_of_entity(front) if exported else {}),
@@ -254,13 +257,8 @@ async def export_folder(
             continue
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
-        names = [folder.name for folder in reading.folders]
-        joins = [
-            relation
-            for relation in await library.relations(caller, [item_id])
-            if relation.from_id == item_id
-        ]
-        _write(file, front_matter.render(reading.item, reading.text, names, joins))
+        joins = await library.relations(caller, [item_id])
+        _write(file, front_matter.render(reading, [r for r in joins if r.from_id == item_id]))
         for version in earlier:
             before = root / EARLIER / reading.item.public_id / f"{version.revision}.md"
             before.parent.mkdir(parents=True, exist_ok=True)
@@ -330,10 +328,10 @@ class _Places:
         came_from = reading.item.metadata.get("path")
         if isinstance(came_from, str) and _stays_inside(came_from):
             return self._root / came_from
-        name = _safe(reading.item.title) or reading.item.public_id
         folder = reading.folders[0].name.split("/") if reading.folders else []
         # Without an ending: a folder must not take a file's name.
         parts = (_safe(part).removesuffix(".md").removesuffix(".markdown") for part in folder)
+        name = _safe(reading.item.title) or reading.item.public_id
         return self._root.joinpath(*filter(None, parts), f"{name}.md")
 
 
