@@ -27,7 +27,7 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import ORIGIN, as_json
 from commonplace.interfaces.actions.search import Search
-from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, said
+from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, compact, many, said
 from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ BATCH = Shape(
 
 
 def _hits_text(found: Json, value: Any) -> str:
-    return orjson.dumps(found["results"]).decode()
+    return orjson.dumps(compact(found["results"])).decode()
 
 
 NOT_FOUND: Json = {"error": "not_found", "message": NO_DISK}

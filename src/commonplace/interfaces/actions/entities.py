@@ -392,8 +392,8 @@ ACTIONS = (
         tool=Tool(
             "Add work or entities to the graph: tasks, epics, projects, or knowledge such as "
             'episodes. Tasks and epics need a project (explore types=["project"] lists them). '
-            "Similar entities are linked; `conflicts` lists similar or contradicting ones. "
-            "For durable memory, use remember.",
+            "`conflicts` lists similar or contradicting entities. For durable memory, use "
+            "remember.",
             added_text,
             idempotent=False,
         ),

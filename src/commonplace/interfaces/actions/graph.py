@@ -57,7 +57,7 @@ class Explore(Input):
     entity_id: Annotated[ItemId | None, about("Start; required except for mode=list")] = None
     relationship_types: Annotated[
         list[KindName] | None,
-        about("related, traverse: follow only these, such as DEPENDS_ON", max_length=20),
+        about("Follow only these, such as DEPENDS_ON", max_length=20),
         Cli("--relation"),
     ] = None
     depth: Annotated[int, number(1, 3, "traverse: number of hops"), WHOLE] = 1

@@ -37,6 +37,7 @@ from commonplace.interfaces.actions.shapes import (
     Field,
     Listing,
     Shape,
+    compact,
     many,
     moment,
     said,
@@ -331,7 +332,7 @@ def list_line(entry: Json) -> str:
 
 
 def as_json(answer: Json, value: Any) -> str:
-    return orjson.dumps(answer).decode()
+    return orjson.dumps(compact(answer)).decode()
 
 
 def _item_text(item: Json, value: Any) -> str:
@@ -444,7 +445,7 @@ ACTIONS = (
             "status. Long items come in parts: continue with from_section=next_section.",
             _item_text,
             shape=FULL_ITEM_TOOL,
-            shown="id title url text sections next_section",
+            shown="id title text sections next_section",
             defaults={"max_chars": FETCH_CHARS},
         ),
         run=_read,

@@ -254,12 +254,15 @@ PACK_SECTION = Shape(  # of its name and lines
     title=Field(str, lambda section, call: CONTEXT_SECTIONS[section[0]]),
     items=many(PACK_LINE, 1),
 )
+PROJECT_OF_PACK = Field(
+    str | None, lambda pack, call: pack.project.entity_id if pack.project else None
+)
 PACK = Shape(
     "ContextPack",
     "commonplace.core.memory.context.Pack",
     goal="goal.goal",
     intent="goal.intent",
-    project=Field(str | None, lambda pack, call: pack.project.entity_id if pack.project else None),
+    project=PROJECT_OF_PACK,
     sections=many(PACK_SECTION, "sections", "Most useful first"),
     total_items=Field(int, lambda pack, call: len(pack.packed.lines)),
     tokens=said(int, "packed.tokens", "Estimated tokens of the text; never too low"),
@@ -277,6 +280,7 @@ PACK_TOOL = Shape(
     "ContextPackByTool",
     "commonplace.core.memory.context.Pack",
     goal="goal.goal",
+    project=PROJECT_OF_PACK,
     sections=Field(
         list[Json],
         lambda pack, call: [

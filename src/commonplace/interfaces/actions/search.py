@@ -183,7 +183,7 @@ RESULT_TOOL = Shape(
     Hit,
     base=RESULT,
     created_at=Field(datetime, lambda hit, call: to_the_second(hit.passage.created_at)),
-    metadata=Field(Json, lambda hit, call: _brief(_about_hit(hit, call))),
+    metadata=Field(Json, lambda hit, call: _brief(hit, call)),
 )
 RESULTS_TOOL = Shape(
     "EntityResultsByTool",
@@ -196,9 +196,12 @@ RESULTS_TOOL = Shape(
 )
 
 
-def _brief(metadata: Json) -> Json:
-    """Leave out tags, and the section if it is the first one, where reading begins anyway."""
-    return {name: value for name, value in metadata.items() if value and name != "tags"}
+def _brief(hit: Hit, call: Call) -> Json:
+    """Leave out derived tags, and the section if it is the first, where reading begins anyway."""
+    told = {name: value for name, value in _about_hit(hit, call).items() if value}
+    if hit.passage.metadata.get("tags_derived"):
+        told.pop("tags", None)
+    return told
 
 
 @dataclass(frozen=True, slots=True)
