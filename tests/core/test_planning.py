@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.work.planning import estimated, precedent
-from commonplace.core.work.priorities import PRIORITY, Needs, Ranked, rank
+from commonplace.core.work.planning import PRIORITY, Needs, Ranked, estimated, precedent, rank
 from commonplace.errors import Invalid
 from commonplace.model import Item, Kind, Relation, Ticket, now
 from commonplace.store.relations import insert_relation

@@ -54,6 +54,7 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "QueuedItems.file_existing",
     "Reflection.compare",
     "Reflection.queue",
+    "Search.passages",
     "Search.rank",
     "Tasks.apply",
     "Tasks.change",

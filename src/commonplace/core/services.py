@@ -19,10 +19,9 @@ from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
-from commonplace.core.items.ingest_jobs import IngestJobs
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
-from commonplace.core.items.queued_items import QueuedItems
+from commonplace.core.items.queued_items import IngestJobs, QueuedItems
 from commonplace.core.items.upload_checks import UploadLinks
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
@@ -187,7 +186,9 @@ def build_services(
         UploadLinks(store, settings),
         settings,
     )
-    handlers[INGEST] = IngestJobs(store, library, queued_items, uploads)
+    handlers[INGEST] = IngestJobs(
+        store, library, queued_items, uploads.read_queued, uploads.discard
+    )
     accounts, members = Accounts(store, access, limits), Members(store, access)
     passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
     return Services(

@@ -12,7 +12,7 @@ their cosines are fixed points of the scale, with straight lines between.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import NamedTuple
 
@@ -164,13 +164,13 @@ class Scale:
         return float(np.clip(np.interp(cosine, self.cosines, self.values), 0.0, 1.0))
 
 
+@dataclass(eq=False)
 class SimilarityScale:
     """Calibrates one embedder's scale, on first use."""
 
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._scale: Scale | None = None
-        self._measuring = asyncio.Lock()
+    _embedder: Embedder
+    _scale: Scale | None = field(default=None, init=False)
+    _measuring: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def scale(self) -> Scale:
         async with self._measuring:

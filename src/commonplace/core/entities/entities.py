@@ -10,7 +10,6 @@ from commonplace.core.entities import validation as rules
 from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
 from commonplace.core.entities.search import find_project, resolve_filter
-from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
@@ -83,7 +82,7 @@ class Entities(Service):
     async def add(
         self,
         caller: Caller,
-        new: NewEntity,
+        new: rules.NewEntity,
         *,
         sync: bool = False,
         check_conflicts: bool = True,
@@ -97,7 +96,7 @@ class Entities(Service):
     async def keep(
         self,
         caller: Caller,
-        new: NewEntity,
+        new: rules.NewEntity,
         *,
         sync: bool = False,
         check_conflicts: bool = True,
@@ -127,7 +126,12 @@ class Entities(Service):
             *(relations(item.id) if relations else ()),
         ]
         item = await self._tagged(caller, item, new, joins)
-        fallback = not sync and not later and not await self._has_workers()
+        fallback = not (
+            sync
+            or later
+            or self.attended
+            or await self._store.jobs.has_activity(now() - SEEN_WORKING)
+        )
         made = await self._prepared(
             item,
             new.content,
@@ -288,7 +292,7 @@ class Entities(Service):
 
     # -- how
 
-    async def _item(self, caller: Caller, new: NewEntity) -> Item:
+    async def _item(self, caller: Caller, new: rules.NewEntity) -> Item:
         metadata: Json = dict(new.metadata)
         if new.entity_type == EntityType.TASK and (
             found := keyword_tags.task_type(new.title, new.content)
@@ -317,7 +321,7 @@ class Entities(Service):
         )
 
     async def _resolve_relations(
-        self, caller: Caller, item: Item, new: NewEntity
+        self, caller: Caller, item: Item, new: rules.NewEntity
     ) -> list[Relation]:
         """Resolve all references of a new entity. Raises Invalid before anything is written."""
         wanted: list[tuple[Kind, str]] = []
@@ -359,7 +363,7 @@ class Entities(Service):
         return item
 
     async def _tagged(
-        self, caller: Caller, item: Item, new: NewEntity, joins: Iterable[Relation]
+        self, caller: Caller, item: Item, new: rules.NewEntity, joins: Iterable[Relation]
     ) -> Item:
         if item.entity_type != EntityType.TASK:
             return item
@@ -402,7 +406,7 @@ class Entities(Service):
         self,
         caller: Caller,
         made: Prepared,
-        new: NewEntity,
+        new: rules.NewEntity,
         joins: Iterable[Relation],
         threshold: float,
     ) -> tuple[SimilarItem, ...]:
@@ -428,6 +432,3 @@ class Entities(Service):
         except (EmbeddingFailed, NotFound):
             # the embedder is down, or an item was deleted; the added one stays
             return 0
-
-    async def _has_workers(self) -> bool:
-        return self.attended or await self._store.jobs.has_activity(now() - SEEN_WORKING)

@@ -3,7 +3,7 @@ texts, by jobs for the rest."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -145,9 +145,13 @@ class EmbedJobs:
         stamp = self._embedder.stamp
         item_ids = [job.item_id for job in jobs]
         while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
-            for batch in _batches(
-                [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
-            ):
+            documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
+            parts = [
+                document[start : start + AT_ONCE]
+                for document in documents
+                for start in range(0, len(document), AT_ONCE)
+            ]
+            for batch in _batches(parts, len, AT_ONCE):
                 vectors = await self._embedder.documents(
                     [
                         [embedding_text(title, section) for _, title, _, section in document]
@@ -162,24 +166,6 @@ class EmbedJobs:
                         for (_, _, section_id, _), vector in zip(document, found, strict=True)
                     ],
                 )
-
-
-Document = list[tuple[str, str, int, Section]]
-
-
-def _batches(documents: list[Document]) -> list[list[Document]]:
-    """Group documents up to AT_ONCE sections. A longer document is cut."""
-    batches: list[list[Document]] = []
-    room = 0
-    for document in documents:
-        for start in range(0, len(document), AT_ONCE):
-            part = document[start : start + AT_ONCE]
-            if len(part) > room:
-                batches.append([])
-                room = AT_ONCE
-            batches[-1].append(part)
-            room -= len(part)
-    return batches
 
 
 log = logging.getLogger(__name__)
@@ -371,9 +357,8 @@ class TransformJobs:
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
         """Describe items. Items deleted while their job waited are skipped."""
         scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
-        for batch in _batches_by_words(
-            list((await self._store.items.get_many(scope, item_ids)).values())
-        ):
+        items = (await self._store.items.get_many(scope, item_ids)).values()
+        for batch in _batches(items, attrgetter("word_count"), WORDS):
             await self._describe_batch(scope, batch, transformer)
 
     async def _describe_batch(
@@ -404,13 +389,13 @@ class TransformJobs:
         )
 
 
-def _batches_by_words(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Group items to about WORDS words, or a single longer one."""
-    batch: list[Item] = []
-    for item in items:
-        if batch and sum(each.word_count for each in batch) + item.word_count > WORDS:
+def _batches(values: Iterable[T], size: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Group values up to a total size. A larger one is alone."""
+    batch: list[T] = []
+    for value in values:
+        if batch and sum(map(size, batch)) + size(value) > most:
             yield batch
             batch = []
-        batch.append(item)
+        batch.append(value)
     if batch:
         yield batch

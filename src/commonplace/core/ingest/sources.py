@@ -97,12 +97,12 @@ class _Turn:
     failed: IngestFailed | None = None
 
 
+@dataclass(eq=False)
 class KeyedLock:
     """A lock per key. One of several callers reads a source; the others get its result, or its
     error instead of waiting for a dead server in turn."""
 
-    def __init__(self) -> None:
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+    _turns: WeakValueDictionary[str, _Turn] = field(default_factory=WeakValueDictionary, init=False)
 
     @asynccontextmanager
     async def take(self, key: str) -> AsyncIterator[None]:
@@ -214,7 +214,7 @@ class Sources:
             (
                 entry.audio_url
                 for entry in feed.entries
-                if entry.audio_url and entry.url and _is_same(entry.url, here)
+                if entry.audio_url and entry.url and _canonical(entry.url) == here
             ),
             None,
         )
@@ -248,24 +248,18 @@ def _other_address(url: str, end: str) -> str | None:
     """Return the URL that a fetch ended at, if it is another page. Keeps the fragment of
     client-side routes (#/route)."""
     asked, _, route = url.partition("#")
-    if _is_same(end, canonical(asked)):
+    if _canonical(end) == canonical(asked):
         return None
     end = end if "#" in end or not route else f"{end}#{route}"
-    return end if not _is_same(end, canonical(url)) and _is_web_address(end) else None
+    return end if _canonical(end) not in (None, canonical(url)) else None
 
 
-def _is_web_address(url: str) -> bool:
+def _canonical(url: str) -> str | None:
+    """Return None for what is not a web address: feeds link to all kinds of files."""
     try:
-        return bool(canonical(url))
+        return canonical(url)
     except Invalid:
-        return False
-
-
-def _is_same(url: str, here: str) -> bool:
-    try:
-        return canonical(url) == here
-    except Invalid:
-        return False  # feeds link to all kinds of files
+        return None
 
 
 def _newest(feed: Feed) -> FeedEntry | None:

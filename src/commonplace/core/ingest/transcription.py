@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from commonplace.core.ingest.pipeline import IngestPipeline, job_for
+from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.sources import MEGABYTE, segments
 from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
@@ -24,7 +24,6 @@ from commonplace.core.jobs.worker import (
 )
 from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, Unauthorized
 from commonplace.model import (
-    TRANSCRIBE,
     Annotation,
     Caller,
     Content,
@@ -35,7 +34,6 @@ from commonplace.model import (
     Mark,
     RemoteJob,
     Scope,
-    Transcript,
     Utterance,
     now,
 )
@@ -49,11 +47,6 @@ WAIT_SECONDS = 30  # between checks whether another job has transcribed the reco
 PROGRESS_SECONDS = 1.0  # between two progress reports
 PAUSE_SECONDS = 2.0  # of silence that end a paragraph
 PARAGRAPH_SECONDS = 60.0
-
-
-def queue(item: Item, recording: Json, person_id: str) -> Job:
-    """Create the job that transcribes an item's recording, charged to this person."""
-    return job_for(item, TRANSCRIBE, {**recording, "person": person_id})
 
 
 @dataclass(eq=False)
@@ -85,9 +78,6 @@ class Quota:
             job, job.payload["person"], _month(), seconds, self._settings.transcription_minutes * 60
         ):
             raise self._exceeded()
-
-    async def settle(self, job: Job, seconds: float) -> None:
-        await self._store.quotas.set_seconds(job, seconds)
 
     def _exceeded(self) -> QuotaExceeded:
         return QuotaExceeded(
@@ -186,13 +176,14 @@ class TranscribeJobs:
                         await self._quota.reserve(job, await self._recordings.seconds(recording))
                         transcript = await self._transcriber.transcribe(recording, tell, remote_job)
             except BaseException:
-                await self._quota.settle(job, 0)
+                await self._store.quotas.set_seconds(job, 0)
                 raise
-        await self._quota.settle(job, transcript.seconds)
+        await self._store.quotas.set_seconds(job, transcript.seconds)
         text, marks = paragraphs(transcript.utterances)
-        await self._store.contents.set_text(
-            content.id, text, segments(marks), content.about | _about(transcript)
-        )
+        about = content.about | {"seconds": round(transcript.seconds, 2)}
+        if transcript.language is not None:
+            about["language"] = transcript.language
+        await self._store.contents.set_text(content.id, text, segments(marks), about)
 
     def _remote_job(self, worker: str, job: Job) -> RemoteJob:
         async def remember(begun: str | None) -> None:
@@ -287,11 +278,6 @@ def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
         text += said.text.strip()
         end = said.end
     return text, tuple(marks)
-
-
-def _about(transcript: Transcript) -> Json:
-    said = {"seconds": round(transcript.seconds, 2), "language": transcript.language}
-    return {name: value for name, value in said.items() if value is not None}
 
 
 def _later(seconds: float) -> datetime:

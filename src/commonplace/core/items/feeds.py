@@ -56,13 +56,12 @@ class Feeds(Service):
         }:
             raise NotFound("Folder not found", folder_ids=[folder_id])
         feed, _ = await self._read(url, queue=caller.queue)
-        title = feed.title if feed else ""
         return await self._store.feeds.create(
             Subscription(
                 new_id(),
                 caller.library_id,
                 url,
-                title or url,
+                (feed.title if feed else "") or url,
                 caller.person_id,
                 caller.token_id,
                 folder_id,
@@ -125,17 +124,17 @@ class Feeds(Service):
             for entry in sorted(
                 entries, key=lambda entry: entry.published_at or _OLDEST, reverse=True
             )
-            if _name(entry) not in known
+            if digest(entry.id) not in known
         ]
         if feed.polled_at is None:
             await self._store.feeds.record_entries(
-                feed, [_name(entry) for entry in fresh[feed.newest :]], ok=True
+                feed, [digest(entry.id) for entry in fresh[feed.newest :]], ok=True
             )
             fresh = fresh[: feed.newest]
         error = None
         for entry in reversed(fresh):
             failed = await self._add(caller, feed, entry)
-            await self._store.feeds.record_entries(feed, [_name(entry)], ok=failed is None)
+            await self._store.feeds.record_entries(feed, [digest(entry.id)], ok=failed is None)
             error = failed or error
         return error
 
@@ -201,7 +200,3 @@ class Feeds(Service):
             return await self._extractor.parse_feed(
                 fetched.path, fetched.url, queue=queue
             ), fetched.validators
-
-
-def _name(entry: FeedEntry) -> str:
-    return digest(entry.id)

@@ -1,7 +1,7 @@
 """Folders of a library, and which items are filed in them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Service, verb
@@ -75,14 +75,14 @@ class Folders(Service):
         await self._store.items.unfile(caller.scope, ItemRef.parse(item_id), folder_id)
 
 
+@dataclass(eq=False)
 class FolderIds:
     """Ids of folders by name, for an import. Folders that do not exist yet are created."""
 
-    def __init__(self, folders: Folders, caller: Caller) -> None:
-        self._folders = folders
-        self._caller = caller
-        self._ids: dict[str, str] | None = None
-        self.created = 0
+    _folders: Folders
+    _caller: Caller
+    _ids: dict[str, str] | None = field(default=None, init=False)
+    created: int = field(default=0, init=False)
 
     async def find(self, name: str) -> str:
         if self._ids is None:

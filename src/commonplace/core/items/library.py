@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from commonplace.core.ingest.pipeline import IngestPipeline, Prepared
+from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import (
     KeyedLock,
     Sources,
@@ -14,7 +14,7 @@ from commonplace.core.ingest.sources import (
     recording_of,
     url_key,
 )
-from commonplace.core.ingest.transcription import Quota, queue
+from commonplace.core.ingest.transcription import Quota
 from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
@@ -173,7 +173,9 @@ class Library(Service):
                 transcription_status="queued",
                 metadata=item.metadata | ({"auto_transform": True} if auto else {}),
             )
-            return Prepared(item, (), (queue(item, recording, person_id),))
+            return Prepared(
+                item, (), (job_for(item, TRANSCRIBE, {**recording, "person": person_id}),)
+            )
         await progress(0.7, "Indexing it")
         known = (
             await self._store.sections.of_content(content.id, item.title, self._embedder.stamp)

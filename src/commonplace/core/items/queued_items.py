@@ -1,11 +1,15 @@
-"""Items stored before they are read: the web app writes an item and a job at once."""
+"""Items stored before they are read: the web app writes an item and a job at once, and the job
+reads the URL, text or file."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.ingest.sources import metadata_of, private_key, title_of, url_key
 from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
+from commonplace.core.jobs.worker import run_each
 from commonplace.core.people.authorization import WRITE, Service, verb
 from commonplace.model import (
     INGEST,
@@ -20,6 +24,8 @@ from commonplace.model import (
     new_shared_id,
 )
 from commonplace.ports import Wake
+from commonplace.store import Store
+from commonplace.store.optimistic import retry_on_conflict
 from commonplace.text.urls import canonical
 
 
@@ -134,3 +140,45 @@ class QueuedItems(Service):
             await self._library.add_to_kb(kept)
         await self._wake.signal()
         return kept
+
+
+@dataclass(eq=False)
+class IngestJobs:
+    """Runs jobs of kind `ingest`. Running one twice is harmless: an item is completed once."""
+
+    at_once = 1
+
+    _store: Store
+    _library: Library
+    _queued_items: QueuedItems
+    _read_upload: Callable[[str], Awaitable[Content]]
+    _discard_upload: Callable[[str, Item, Item], Awaitable[None]]
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        # A missing page, a private address, an unreadable file or a used-up quota does not change.
+        # Only unexpected errors are worth another attempt.
+        await run_each(
+            self._store,
+            worker,
+            jobs,
+            lambda job: retry_on_conflict(partial(self._read, job), guarded=False),
+            known_errors=1,
+        )
+
+    async def _read(self, job: Job) -> None:
+        item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
+        if item.ingest_status is None:
+            return  # a previous run ended before it could finish the job
+        kept = await self._queued_items.complete(job, item, await self._locate(job, item))
+        if upload_id := job.payload.get("upload"):
+            await self._discard_upload(upload_id, kept, item)
+
+    async def _locate(self, job: Job, item: Item) -> Content:
+        if upload_id := job.payload.get("upload"):
+            return await self._read_upload(upload_id)
+        if item.url is not None:
+            content, _ = await self._library.locate(
+                Scope(item.library_id), item.url, item.entity_type, queue=item.library_id
+            )
+            return content
+        return await self._store.contents.get(item.content_id)

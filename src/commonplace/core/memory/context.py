@@ -176,23 +176,10 @@ class Context(Service):
         found: dict[int, tuple[float, Passage]] = {}
         degraded = None
         for where in filters:
-            ranked, degraded = await self._search.rank(caller, goal.goal, Mode.HYBRID, HITS, where)
-            missing = [one for one in ranked if one.section_id not in found]
-            passages = (
-                {
-                    p.section_id: p
-                    for p in await self._store.sections.passages(
-                        caller.scope, [one.section_id for one in missing]
-                    )
-                }
-                if missing
-                else {}
+            hits, degraded = await self._search.passages(
+                caller, goal.goal, Mode.HYBRID, HITS, where
             )
-            found |= {
-                one.section_id: (one.score, passages[one.section_id])
-                for one in missing
-                if one.section_id in passages
-            }
+            found = {passage.section_id: (score, passage) for score, passage in hits} | found
         best = sorted(
             (one for one in found.values() if one[1].entity_type != EntityType.PROJECT),
             key=lambda one: -one[0],
@@ -293,7 +280,6 @@ def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> I
         if passage.item_id in seen:
             continue
         seen.add(passage.item_id)
-        is_stale = passage.status == STALE
         yield Line(
             _section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
             f"{passage.entity_type}_{passage.public_id}",
@@ -302,7 +288,7 @@ def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> I
             passage.title,
             _text(passage.title, passage.text),
             passage.status,
-            score * (0.6 if is_stale else 1.0) * (0.5 if passage.status == SUPERSEDED else 1.0),
+            score * {STALE: 0.6, SUPERSEDED: 0.5}.get(passage.status, 1.0),
             "matches the goal",
         )
 

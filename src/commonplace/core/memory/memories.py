@@ -10,7 +10,6 @@ from functools import partial
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import SimilarItem
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.validation import NewEntity
 from commonplace.core.items.drafts import require_revision
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.core.work.tasks import Change, ChangeResult, Tasks
@@ -43,7 +42,7 @@ LONGEST_KEY = 200
 class Memo:
     """A new memory as requested."""
 
-    entity: NewEntity
+    entity: rules.NewEntity
     key: str | None = None  # idempotency key
     source: Json = field(default_factory=dict)  # of the words
     owner: str | None = None  # of the key, if not the caller
@@ -351,7 +350,7 @@ class Memory(Service):
         projects = await self._store.relations.of_items(
             caller.scope, [old.id], [Kind.BELONGS_TO], outgoing=True
         )
-        entity = NewEntity(
+        entity = rules.NewEntity(
             title=title if title is not None else old.title,
             content=content,
             entity_type=old.entity_type,

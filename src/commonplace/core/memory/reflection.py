@@ -12,7 +12,6 @@ from uuid import NAMESPACE_URL, uuid5
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.duplicates import CONTRADICTION, Duplicates, Part, SimilarItem
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Needs, Service, verb
@@ -89,14 +88,7 @@ class Reflection(Service):
         )
         project_id = await self._entities.project_id(caller, notes.project)
         proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
-        judged = [
-            ReviewedCandidate(
-                proposal,
-                tuple(a for a in alike if a.kind != CONTRADICTION),
-                tuple(a for a in alike if a.kind == CONTRADICTION),
-            )
-            for proposal, alike in zip(proposals, await self._alike(caller, proposals), strict=True)
-        ]
+        judged = await self._judged(caller, proposals)
         if not notes.persist:
             return ReflectResult(tuple(judged))
         return await self._persist(caller, notes, project_id, judged)
@@ -145,15 +137,10 @@ class Reflection(Service):
     async def compare(self, caller: Caller, found: Candidate) -> ReviewedCandidate:
         """Return a candidate with the existing items similar to it. The caller is authorized
         already."""
-        [alike] = await self._alike(
+        [judged] = await self._judged(
             caller, [found.proposal], but=[found.item_id] if found.item_id else []
         )
-        return ReviewedCandidate(
-            found.proposal,
-            tuple(a for a in alike if a.kind != CONTRADICTION),
-            tuple(a for a in alike if a.kind == CONTRADICTION),
-            queued=found,
-        )
+        return replace(judged, queued=found)
 
     @verb(GRAPH_WRITE, "edit_candidate", target="candidate_id")
     async def edit(self, caller: Caller, candidate_id: str, changes: dict[str, Any]) -> Candidate:
@@ -237,7 +224,7 @@ class Reflection(Service):
         source = await self._memory.keep(
             caller,
             Memo(
-                NewEntity(
+                rules.NewEntity(
                     notes.source_title, notes.content, EntityType.SESSION, project=project_id
                 ),
                 key,
@@ -283,16 +270,23 @@ class Reflection(Service):
         except NotFound:
             return None
 
-    async def _alike(
+    async def _judged(
         self, caller: Caller, proposals: Sequence[Proposal], but: Sequence[str] = ()
-    ) -> list[tuple[SimilarItem, ...]]:
-        vectors = await self._vectors(proposals)
-        return [
-            await self._duplicates.conflicts(
+    ) -> list[ReviewedCandidate]:
+        """Compare proposals with existing items."""
+        judged: list[ReviewedCandidate] = []
+        for proposal, vector in zip(proposals, await self._vectors(proposals), strict=True):
+            alike = await self._duplicates.conflicts(
                 caller.scope, proposal.title, [Part(proposal.content, vector)], but=but
             )
-            for proposal, vector in zip(proposals, vectors, strict=True)
-        ]
+            judged.append(
+                ReviewedCandidate(
+                    proposal,
+                    tuple(one for one in alike if one.kind != CONTRADICTION),
+                    tuple(one for one in alike if one.kind == CONTRADICTION),
+                )
+            )
+        return judged
 
     async def _vectors(self, proposals: Sequence[Proposal]) -> Sequence[Vector | None]:
         if not proposals:
@@ -327,7 +321,7 @@ def _memo(proposal: Proposal, project_id: str | None, key: str, source_id: str |
         "sentences": [{"start": quote.start, "end": quote.end} for quote in proposal.quotes],
     }
     return Memo(
-        NewEntity(
+        rules.NewEntity(
             proposal.title,
             proposal.content,
             proposal.kind,

@@ -151,7 +151,9 @@ class Search(Service):
     ) -> SearchResult:
         """Search within a scope. `where` limits the items. Items marked wrong are only found by
         that status."""
-        where = _true(where or ItemFilter())
+        where = where or ItemFilter()
+        if WRONG not in where.statuses:
+            where = replace(where, not_statuses=(*where.not_statuses, WRONG))
         question, degraded = await self._question(query, mode)
         complete = True
 
@@ -171,6 +173,21 @@ class Search(Service):
             tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])),
             degraded,
         )
+
+    async def passages(
+        self, caller: Caller, query: str, mode: Mode, limit: int, where: ItemFilter
+    ) -> tuple[list[tuple[float, Passage]], str | None]:
+        """Rank, and load the passages. Sections that were deleted meanwhile are left out."""
+        ranked, degraded = await self.rank(caller, query, mode, limit, where)
+        found = {
+            passage.section_id: passage
+            for passage in await self._store.sections.passages(
+                caller.scope, [one.section_id for one in ranked]
+            )
+        }
+        return [
+            (one.score, found[one.section_id]) for one in ranked if one.section_id in found
+        ], degraded
 
     async def rank(
         self,
@@ -247,11 +264,3 @@ def incomplete(items: int, reason: str | None) -> str | None:
     who, they = ("1 item is", "it is") if items == 1 else (f"{number} items are", "they are")
     why = f"waiting for the embedder ({reason.rstrip('.')})" if reason else "still being embedded"
     return f"Semantic search is incomplete: {who} {why}. Until then {they} found by keyword only."
-
-
-def _true(where: ItemFilter) -> ItemFilter:
-    return (
-        where
-        if WRONG in where.statuses
-        else replace(where, not_statuses=(*where.not_statuses, WRONG))
-    )

@@ -1,6 +1,5 @@
 """Relations between items: explore, dependencies, cycles, links made by people and agents."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -212,32 +211,30 @@ class Graph(Service):
 
 
 def _require_joinable(one: Item, kind: str, other: Item) -> None:
-    if one.id == other.id:
-        raise Invalid("An entity cannot be linked to itself. Name two different ones.")
-    if kind == Kind.DEPENDS_ON:
-        for item in (one, other):
-            if item.entity_type not in rules.WORK:
-                raise Invalid(
-                    f"{item.title} is {with_article(item.entity_type)}; DEPENDS_ON links tasks "
-                    "and epics. Use REQUIRES for other types."
-                )
-    if kind == Kind.BELONGS_TO:
-        _require_type(other, EntityType.PROJECT)
-    if kind == Kind.PART_OF:
-        _require_type(other, EntityType.EPIC)
-        if one.entity_type != EntityType.TASK:
-            raise Invalid(
-                f"{one.title} is {with_article(one.entity_type)}; only tasks can be part of an "
-                "epic. Use RELATED_TO for other types."
+    rules.refuse(
+        (one.id == other.id, "An entity cannot be linked to itself. Name two different ones."),
+        *(
+            (
+                kind == Kind.DEPENDS_ON and item.entity_type not in rules.WORK,
+                f"{item.title} is {with_article(item.entity_type)}; DEPENDS_ON links tasks and "
+                "epics. Use REQUIRES for other types.",
             )
-
-
-def _require_type(item: Item, entity_type: EntityType) -> None:
-    if item.entity_type != entity_type:
-        raise Invalid(
-            f"{item.title} is {with_article(item.entity_type)}, not {with_article(entity_type)}. "
-            f'List them with explore and types=["{entity_type}"].'
-        )
+            for item in (one, other)
+        ),
+        *(
+            (
+                kind == needing and other.entity_type != needed,
+                f"{other.title} is {with_article(other.entity_type)}, not {with_article(needed)}. "
+                f'List them with explore and types=["{needed}"].',
+            )
+            for needing, needed in _PLACES.items()
+        ),
+        (
+            kind == Kind.PART_OF and one.entity_type != EntityType.TASK,
+            f"{one.title} is {with_article(one.entity_type)}; only tasks can be part of an epic. "
+            "Use RELATED_TO for other types.",
+        ),
+    )
 
 
 def _needs(items: Sequence[Item], relations: Sequence[Relation]) -> dict[str, list[str]]:
@@ -298,11 +295,10 @@ def in_order(
 
 
 def _distances(needs: dict[str, list[str]], start: str) -> dict[str, int]:
-    distances, queue = {start: 0}, deque([start])
-    while queue:
-        node = queue.popleft()
+    distances, order = {start: 0}, [start]
+    for node in order:  # grows during the loop: the nearest first
         for need in needs[node]:
             if need not in distances:
                 distances[need] = distances[node] + 1
-                queue.append(need)
+                order.append(need)
     return distances

@@ -12,7 +12,6 @@ from typing import Any
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entities, Entity
 from commonplace.core.entities.search import resolve_filter
-from commonplace.core.entities.validation import NewEntity
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.drafts import require_revision
 from commonplace.core.items.epic_status import Epics
@@ -314,7 +313,7 @@ class Tasks(Service):
         )
         added = await self._entities.keep(
             caller,
-            NewEntity(
+            rules.NewEntity(
                 title=f"Learnt: {task.title}"[: rules.LONGEST_TITLE],
                 content=learnings,
                 project=projects[0].to_id if projects else None,

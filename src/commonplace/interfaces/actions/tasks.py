@@ -168,7 +168,7 @@ ADDED_WORK = Shape(
 )
 RANKED = Shape(
     "RankedTask",
-    "commonplace.core.work.priorities.Ranked",
+    "commonplace.core.work.planning.Ranked",
     "score ready reasons",
     id="item.entity_id",
     title="item.title",
