@@ -10,7 +10,6 @@ from commonplace.core.entities.annotations import Annotations
 from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
 from commonplace.core.entities.duplicates import Duplicates, SimilarityScale
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.search import EntitySearch
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
@@ -35,7 +34,7 @@ from commonplace.core.people.authorization import Access
 from commonplace.core.people.members import Invitations, Members
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
-from commonplace.core.search.search import Search
+from commonplace.core.search.search import EntitySearch, Search
 from commonplace.core.transfer.account_deletion import AccountDeletion
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
@@ -214,7 +213,7 @@ def build_services(
         tasks,
         Planning(store, access, search, graph, similarity),
         entities,
-        Disks(store, embedder, access, search, Publisher(store, embedder, local)),
+        Disks(store, access, embedder, search, Publisher(store, embedder, local)),
         graph,
         memory,
         reflection,

@@ -24,8 +24,8 @@ from commonplace.core.people.authorization import (
     FULL_WRITE,
     READ,
     WRITE,
-    Access,
     Needs,
+    Service,
     verb,
 )
 from commonplace.core.search.search import Search
@@ -52,7 +52,6 @@ from commonplace.model import (
     Published,
 )
 from commonplace.ports import Embedder, Vector
-from commonplace.store import Store
 
 EMBEDDED_CHARACTERS = 1_000
 RELATED, ALIKE, NEAREST = 5, 0.2, 40
@@ -60,10 +59,8 @@ SAVED_COMPARED = 1_000  # the most recently saved
 
 
 @dataclass(eq=False)
-class Disks:
-    _store: Store
+class Disks(Service):
     _embedder: Embedder
-    _access: Access
     _search: Search
     _publisher: Publisher
 

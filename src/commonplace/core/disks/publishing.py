@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from commonplace.core.disks.redaction import Outline, redacted, refuse_quotations
 from commonplace.core.ingest.pipeline import packed
@@ -25,13 +25,13 @@ from commonplace.text import chunking
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class Publisher:
-    def __init__(self, store: Store, embedder: Embedder, transformer: Transformer) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._transformer = transformer  # the local one: the text never leaves this machine
-        # deriving takes seconds for a long text, so each caller does one at a time
-        self._turns = KeyedLock()
+    _store: Store
+    _embedder: Embedder
+    _transformer: Transformer  # the local one: the text never leaves this machine
+    # deriving takes seconds for a long text, so each caller does one at a time
+    _turns: KeyedLock = field(default_factory=KeyedLock)
 
     async def preview(self, caller: Caller, item: Item) -> RedactedDisk:
         """Return the view that others would see. It is derived once per revision and cached."""

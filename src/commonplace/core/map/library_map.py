@@ -1,13 +1,13 @@
 """The map of a library, cached until the library changes."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from commonplace.core.people.authorization import READ, Access, verb
+from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.model import Caller, ItemFilter, Scope
 from commonplace.ports import Embedder
-from commonplace.store import Store
 
 if TYPE_CHECKING:
     from commonplace.core.map.layout import Chart
@@ -16,13 +16,11 @@ MAPPED = 5_000  # the most items in one map
 KEPT = 16  # cached maps, by scope
 
 
-class LibraryMap:
-    def __init__(self, store: Store, access: Access, embedder: Embedder) -> None:
-        self._store = store
-        self._access = access
-        self._embedder = embedder
-        self._charts: dict[Scope, tuple[str, Chart]] = {}
-        self._making: WeakValueDictionary[Scope, asyncio.Lock] = WeakValueDictionary()
+@dataclass(eq=False)
+class LibraryMap(Service):
+    _embedder: Embedder
+    _charts: "dict[Scope, tuple[str, Chart]]" = field(default_factory=dict)
+    _making: WeakValueDictionary[Scope, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     @verb(READ, "explore")
     async def chart(self, caller: Caller) -> "Chart":

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from argon2 import PasswordHasher
@@ -12,11 +12,10 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from commonplace.core.people.authorization import (
     FULL_WRITE,
     READ,
-    Access,
     Needs,
+    Service,
     digest,
     may,
-    owner_of_library,
     whole_seconds,
 )
 from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
@@ -31,7 +30,6 @@ from commonplace.model import (
     now,
 )
 from commonplace.ports import Limits
-from commonplace.store import Store
 
 LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visit, to a day
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
@@ -66,20 +64,13 @@ class Visitor:
         """Whether they can manage the library's members."""
         return self.has_full_write and self.library.role.manages_members
 
-    @property
-    def as_owner(self) -> Caller:
-        """The person as the owner of their own library, whichever is open."""
-        return owner_of_library(self.person)
 
-
-class Accounts:
-    def __init__(self, store: Store, access: Access, limits: Limits) -> None:
-        self._store = store
-        self._access = access
-        self._limits = limits
-        self._hasher = PasswordHasher()
-        self._hashing = asyncio.Semaphore(HASHING)
-        self._nobody = ""  # checked when there is no password, so that timing reveals nothing
+@dataclass(eq=False)
+class Accounts(Service):
+    _limits: Limits
+    _hasher: PasswordHasher = field(default_factory=PasswordHasher)
+    _hashing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(HASHING))
+    _nobody: str = ""  # checked when there is no password, so that timing reveals nothing
 
     # -- being signed in
 

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import wraps
 from inspect import signature
@@ -90,13 +90,13 @@ class Needs:
         return Capability.WRITE if whole else self.bucket.capability
 
 
+@dataclass(eq=False)
 class Access:
-    def __init__(self, store: Store, limits: Limits, settings: Settings) -> None:
-        self._store = store
-        self._limits = limits
-        self._settings = settings
-        self._events: list[Event] = []
-        self._flushing = asyncio.Lock()
+    _store: Store
+    _limits: Limits
+    _settings: Settings
+    _events: list[Event] = field(default_factory=list)
+    _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def identify(self, bearer: str | None) -> Caller:
         """Return the caller of an Authorization header's value (without `Bearer `)."""

@@ -16,6 +16,7 @@ from commonplace.core.people.authorization import (
     Needs,
     Service,
     digest,
+    owner_of_library,
     verb,
 )
 from commonplace.core.people.passkeys import Passkeys, Site
@@ -216,7 +217,9 @@ class Invitations:
 
     async def accept_as_visitor(self, visitor: Visitor, secret: str) -> AcceptedInvitation:
         """Accept as an existing person. The browser switches to the joined library."""
-        done = await self._members.accept(visitor.as_owner, secret, with_token=False)
+        done = await self._members.accept(
+            owner_of_library(visitor.person), secret, with_token=False
+        )
         await self._store.accounts.switch_library(visitor.session.digest, done.library_id)
         return done
 

@@ -357,11 +357,9 @@ def _records(log: str) -> Iterator[Commit]:
 
 
 def _printed(text: str) -> Iterator[Commit]:
-    starts = [*_COMMIT.finditer(text)]
-    for number, start in enumerate(starts):
-        head, _, body = text[
-            start.end() : starts[number + 1].start() if number + 1 < len(starts) else len(text)
-        ].partition("\n\n")
+    _, *parts = _COMMIT.split(text)  # hashes and what follows each
+    for commit, printed in zip(parts[::2], parts[1::2], strict=True):
+        head, _, body = printed.partition("\n\n")
         fields = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
         when = _date(fields.get("Date", fields.get("AuthorDate", "")).strip())
         if when is not None:
@@ -369,7 +367,7 @@ def _printed(text: str) -> Iterator[Commit]:
                 line[4:] for line in body.splitlines() if line.startswith("    ") or not line
             )
             yield Commit(
-                start[1], fields.get("Author", "").split("<")[0].strip(), when, message.strip()
+                commit, fields.get("Author", "").split("<")[0].strip(), when, message.strip()
             )
 
 
