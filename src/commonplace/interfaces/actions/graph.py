@@ -339,7 +339,8 @@ async def _list_relations(services: "Services", caller: Caller, found: Any) -> W
 
 async def _joined(services: "Services", caller: Caller, linked: Any) -> tuple[Joined, bool, str]:
     start, end, relation, new = linked
-    said = f"{start.title} -> {relation.kind} -> {end.title}"
+    already = "" if new else " (they were linked already)"
+    said = f"{start.title} -> {relation.kind} -> {end.title}{already}"
     return Joined(relation, start.entity_id, end.entity_id), new, said
 
 

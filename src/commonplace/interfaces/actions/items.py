@@ -145,9 +145,7 @@ Choice = Annotated[bool | None, BeforeValidator(_any)]
 class ListItems(Paged):
     folder_id: Annotated[Reference | None, about("Only of this folder"), Cli("--folder")] = None
     in_kb: Annotated[Choice, about("true, false or any"), Cli(hidden=True)] = None
-    archived: Annotated[Choice, about("true: only archived ones; any: both"), Cli(hidden=True)] = (
-        False
-    )
+    archived: Annotated[Choice, about("Only archived ones (true), or all (any)")] = False
     q: Annotated[
         str | None, chars(0, 500, "Words in the title, tags or address"), Cli("--query")
     ] = None
