@@ -129,7 +129,7 @@ def _operation(action: Action, schemas: Schema) -> Schema:
     parameters += _headers(action)
     if parameters:
         operation["parameters"] = parameters
-    body = {name: each for name, each in fields.items() if name not in outside}
+    body = {name: _bare(each) for name, each in fields.items() if name not in outside}
     if in_body and body:
         schemas[f"{action.input.__name__}Body"] = _refuse_nul(
             {
@@ -138,12 +138,13 @@ def _operation(action: Action, schemas: Schema) -> Schema:
                 "properties": body,
                 "required": [name for name in needed if name in body],
             }
+            | (_some_change(body) if action.method == "PATCH" else {})
             | ({"examples": [action.example]} if action.example else {})
         )
         reference = {"$ref": f"#/components/schemas/{action.input.__name__}Body"}
         operation["requestBody"] = {
             "content": {"application/json": {"schema": reference}},
-            "required": any(name in body for name in needed),
+            "required": action.method == "PATCH" or any(name in body for name in needed),
         }
     operation["responses"] = _responses(action, schemas, bool(body) and in_body)
     return operation
@@ -222,7 +223,18 @@ def _as_parameter(schema: Schema) -> Schema:
     choices = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(choices) == 1:
         schema = {key: value for key, value in schema.items() if key != "anyOf"} | choices[0]
+    return _bare(schema)
+
+
+def _bare(schema: Schema) -> Schema:
+    """Leave out names that pydantic invents, and null as a default, which leaving out says too."""
     return {k: v for k, v in schema.items() if k != "title" and not (k == "default" and v is None)}
+
+
+def _some_change(body: Schema) -> Schema:
+    """State that a PATCH changes something, beside saying at which revision."""
+    only_revision = {"required": [IF_REVISION], "maxProperties": 1}
+    return {"minProperties": 1} | ({"not": only_revision} if IF_REVISION in body else {})
 
 
 def _refuse_nul(schema: Schema) -> Schema:
