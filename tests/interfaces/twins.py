@@ -20,7 +20,6 @@ from typing import Any
 import httpx
 import pytest
 
-from commonplace.core.entities import search as finding
 from commonplace.core.items.drafts import Draft
 from commonplace.core.search import search
 from commonplace.errors import NotFound
@@ -294,7 +293,6 @@ def small_bounds() -> Iterator[None]:
             (snapshot, "MOST_RESCORED", 12),
             (snapshot, "PHRASED", 6),
             (search, "CANDIDATES", 12),
-            (finding, "CANDIDATES", 12),
             (search, "RECHECK_SECONDS", 0.0),
             (basics, "_PUBLIC_ALPHABET", "23456789"),
         ):

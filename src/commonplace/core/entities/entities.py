@@ -9,11 +9,11 @@ from typing import Any
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.auto_links import AutoLinker, link_job
 from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
-from commonplace.core.entities.search import find_project, resolve_filter
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
+from commonplace.core.search.search import find_project, resolve_filter
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     BY_MODEL,

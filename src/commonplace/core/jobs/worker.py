@@ -28,6 +28,14 @@ SHORTEST_PAUSE = 2.0  # before the retry of a transient failure
 LONGEST_PAUSE = 60.0  # so that jobs finish soon after a service is back
 SOURCE_PAUSE = 1800.0  # many dead sources must not delay the others
 SOURCE_SECONDS = 86_400  # during which an unreachable source is retried: it may be gone for good
+POLL_SECONDS = 1.0
+AFTER_TROUBLE_SECONDS = 5.0
+SWEEP_SECONDS = 600.0
+PRUNE_SECONDS = 3600
+PATIENT_SECONDS = 60.0
+QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
+LANES = {INGEST: 4}  # a slow page or a large file does not block the others
+AFTER = {TRANSFORM: EMBED}  # embedding comes before summarizing
 
 
 @asynccontextmanager
@@ -92,16 +100,6 @@ async def retry_or_fail(
         retry_at(job, error, attempts),
         counted=not is_transient(error),
     )
-
-
-POLL_SECONDS = 1.0
-AFTER_TROUBLE_SECONDS = 5.0
-SWEEP_SECONDS = 600.0
-PRUNE_SECONDS = 3600
-PATIENT_SECONDS = 60.0
-QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
-LANES = {INGEST: 4}  # a slow page or a large file does not block the others
-AFTER = {TRANSFORM: EMBED}  # embedding comes before summarizing
 
 
 async def run_each(

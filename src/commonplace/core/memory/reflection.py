@@ -5,6 +5,7 @@ review, so that nothing is dropped or duplicated silently.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -275,7 +276,13 @@ class Reflection(Service):
     ) -> list[ReviewedCandidate]:
         """Compare proposals with existing items."""
         judged: list[ReviewedCandidate] = []
-        for proposal, vector in zip(proposals, await self._vectors(proposals), strict=True):
+        texts = [[embedding_text(one.title, Section(0, one.content))] for one in proposals]
+        vectors: Sequence[Vector | None] = [None] * len(texts)  # then keywords are compared
+        if texts:
+            with suppress(EmbeddingFailed):
+                found = await within_call(self._embedder.documents(texts))
+                vectors = [each[0] for each in found]
+        for proposal, vector in zip(proposals, vectors, strict=True):
             alike = await self._duplicates.conflicts(
                 caller.scope, proposal.title, [Part(proposal.content, vector)], but=but
             )
@@ -287,19 +294,6 @@ class Reflection(Service):
                 )
             )
         return judged
-
-    async def _vectors(self, proposals: Sequence[Proposal]) -> Sequence[Vector | None]:
-        if not proposals:
-            return []
-        try:
-            found = await within_call(
-                self._embedder.documents(
-                    [[embedding_text(p.title, Section(0, p.content))] for p in proposals]
-                )
-            )
-        except EmbeddingFailed:
-            return [None] * len(proposals)  # keywords only
-        return [vectors[0] for vectors in found]
 
 
 def _whose(caller: Caller) -> str | None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.search import find_project
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
+from commonplace.core.search.search import find_project
 from commonplace.core.work.tasks import Tasks
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (

@@ -12,9 +12,8 @@ from heapq import nsmallest
 from statistics import median
 
 from commonplace.core.entities.duplicates import SimilarityScale
-from commonplace.core.entities.search import find_project
 from commonplace.core.people.authorization import READ, Service, verb
-from commonplace.core.search.search import Search
+from commonplace.core.search.search import Search, find_project
 from commonplace.core.work.graph import Graph
 from commonplace.model import (
     Caller,

@@ -11,11 +11,11 @@ from typing import Any
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.entities import Entities, Entity
-from commonplace.core.entities.search import resolve_filter
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.items.drafts import require_revision
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
+from commonplace.core.search.search import resolve_filter
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
     Caller,

@@ -38,7 +38,7 @@ from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, plai
 from commonplace.model import Caller, Hit, ItemFilter, Json, Mode, SearchResult
 
 if TYPE_CHECKING:
-    from commonplace.core.entities.search import EntityQuery
+    from commonplace.core.search.search import EntityQuery
     from commonplace.core.items.item_parts import ItemPart
     from commonplace.core.services import Services
 
@@ -75,7 +75,7 @@ class SearchEntities(Input):
 
     @property
     def question(self) -> "EntityQuery":
-        from commonplace.core.entities.search import EntityQuery
+        from commonplace.core.search.search import EntityQuery
 
         where = ItemFilter(
             entity_types=tuple(self.types or ()),
