@@ -4,7 +4,7 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,25 +24,33 @@ log = logging.getLogger(__name__)
 Command = Callable[..., Coroutine[Any, Any, None]]
 Commands = Mapping[str, Command]  # by path, such as `task add`
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option(
-        "--data-dir",
-        help="Data folder; overrides COMMONPLACE_DATA_DIR.",
-        rich_help_panel="Everywhere",
+PANEL = "Everywhere"
+_SHARED: dict[str, tuple[Any, Any]] = {  # options of every command: type and default
+    "data_dir": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                help="Data folder; overrides COMMONPLACE_DATA_DIR.", rich_help_panel=PANEL
+            ),
+        ],
+        None,
     ),
-]
-Token = Annotated[
-    str | None,
-    typer.Option(
-        "--token",
-        envvar=PREFIX + "TOKEN",
-        help="Act as this token instead of the owner.",
-        rich_help_panel="Everywhere",
+    "token": (
+        Annotated[
+            str | None,
+            typer.Option(
+                envvar=PREFIX + "TOKEN",
+                help="Act as this token instead of the owner.",
+                rich_help_panel=PANEL,
+            ),
+        ],
+        None,
     ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel="Everywhere")]
-_SHARED = {"data_dir": (DataDir, None), "token": (Token, None), "as_json": (AsJson, False)}
+    "as_json": (
+        Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=PANEL)],
+        False,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +83,14 @@ class CommandContext:
                 "Only the owner can do this: leave out --token and COMMONPLACE_TOKEN."
             )
 
-    def show(self, value: Any, text: str | Callable[[], None], *notes: str | None) -> None:
-        """Print `value` as JSON with --json; otherwise `text` (or call it), then `notes`."""
+    def show(self, value: Any, text: str | Callable[[], None]) -> None:
+        """Print `value` as JSON with --json; otherwise `text`, or what it prints."""
         if self.as_json:
             output.as_json(value)
-            return
-        text() if callable(text) else output.text(text)
-        for note in filter(None, notes):
-            output.note(note)
-
-    def show_table(self, value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        self.show(value, lambda: output.table(columns, rows))
+        elif callable(text):
+            text()
+        else:
+            output.text(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +99,6 @@ class Session(CommandContext):
 
     services: "Services"
     caller: Caller
-
-
-def item_argument(metavar: str) -> Any:
-    """Declare an argument that takes an item's id."""
-    return typer.Argument(metavar=metavar, help="Id, public id or entity id.", show_default=False)
 
 
 def make_command(path: str, function: Command) -> Any:

@@ -91,7 +91,7 @@ class CliField:
 
 def fields_of(path: str) -> dict[str, Parameter]:
     """Return the parameters of a command: the fields of all its actions, ids first."""
-    actions = [action for action in ACTIONS.values() if action.cli == path]
+    actions = _actions(path)
     schemas = [action.input.model_json_schema() for action in actions]
     required = set.intersection(*(set(schema.get("required", ())) for schema in schemas))
     parameters = {}
@@ -101,6 +101,10 @@ def fields_of(path: str) -> dict[str, Parameter]:
             same[0].pop("default", None)  # it depends on the action
         parameters[name] = field.parameter(same[0], name in required)
     return parameters
+
+
+def _actions(path: str) -> list[Action]:
+    return [action for action in ACTIONS.values() if action.cli == path]
 
 
 def _fields(actions: list[Action]) -> dict[str, CliField]:
@@ -146,11 +150,6 @@ async def find_id(session: Session, field: str, wanted: str) -> str:
 # -- running actions
 
 
-def takes(name: str, given: Json) -> bool:
-    """Tell whether an action has all fields that were given."""
-    return given.keys() <= ACTIONS[name].input.model_fields.keys()
-
-
 async def answer(session: Session, name: str, given: Json, **more: Any) -> Answer:
     """Run an action with what was given at the command line; `more` goes to the core as it is."""
     action = ACTIONS[name]
@@ -177,12 +176,18 @@ async def run(session: Session, name: str, given: Json, **more: Any) -> None:
     show(session, name, await answer(session, name, given, **more), given)
 
 
-def _command(action: Action) -> Command:
-    async def command(session: Session, given: Json) -> None:
-        await run(session, action.name, given)
+def _command(path: str) -> Command:
+    """Make a command that runs the first of its actions that has all fields which were given."""
+    actions = _actions(path)
 
-    command.__doc__ = f"{action.title}. {action.description}"
+    async def command(session: Session, given: Json) -> None:
+        fit = [each for each in actions if given.keys() <= each.input.model_fields.keys()]
+        await run(session, [*fit, actions[-1]][0].name, given)
+
+    titles = [action.title[:1].lower() + action.title[1:] for action in actions]
+    says = ", or ".join(titles)
+    command.__doc__ = f"{says[:1].upper()}{says[1:]}. {actions[0].description}"
     return command
 
 
-COMMANDS = {action.cli: _command(action) for action in ACTIONS.values() if action.cli}
+COMMANDS = {action.cli: _command(action.cli) for action in ACTIONS.values() if action.cli}

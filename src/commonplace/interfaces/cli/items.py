@@ -1,4 +1,4 @@
-"""add, search, get, list, history, refresh, retry; disk publish and save."""
+"""add, get, history, refresh, retry; disk publish and save."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,7 @@ from commonplace.interfaces.actions.items import ADDED, ITEM
 from commonplace.interfaces.actions.shapes import Call
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Commands, Session
-from commonplace.interfaces.cli.generated import answer, find_id, run, show, takes
+from commonplace.interfaces.cli.generated import answer, find_id, run, show
 from commonplace.interfaces.cli.job_queue import count_unfinished, run_jobs
 from commonplace.model import Json
 from commonplace.text import front_matter
@@ -36,24 +36,22 @@ LONGEST_TITLE = 500
 LONGEST_NAME = 200
 # Read here, with their front matter; other files as uploads are.
 NOTES = (".md", ".markdown", ".txt", "")
-Sources = Annotated[
-    list[str],
-    typer.Argument(help="Files, URLs, or - for standard input.", show_default=False),
-]
-Title = Annotated[
-    str | None,
-    typer.Option(help="Title; default: from the front matter, the first heading or the file name."),
-]
-FolderName = Annotated[str | None, typer.Option("--folder", help="Folder, by name or id.")]
-Tags = Annotated[list[str] | None, typer.Option("--tag", help="A tag (repeatable).")]
 
 
 async def add(
     session: Session,
-    sources: Sources,
-    title: Title = None,
-    folder: FolderName = None,
-    tag: Tags = None,
+    sources: Annotated[
+        list[str],
+        typer.Argument(help="Files, URLs, or - for standard input.", show_default=False),
+    ],
+    title: Annotated[
+        str | None,
+        typer.Option(
+            help="Title; default: from the front matter, the first heading or the file name."
+        ),
+    ] = None,
+    folder: Annotated[str | None, typer.Option(help="Folder, by name or id.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="A tag (repeatable).")] = None,
     kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Make it searchable.")] = True,
 ) -> None:
     """Add web pages, files or standard input. Creates the folder if it does not exist."""
@@ -166,22 +164,6 @@ def _draft(
     return partial(add, draft)
 
 
-async def search(session: Session, given: Json) -> None:
-    """Search passages, or entities with their filters. Entities and documents are searched, and
-    each appears once, with --type, --project, --status, --since or another filter."""
-    passages = takes("search_knowledge_base", given)
-    await run(session, "search_knowledge_base" if passages else "search", given)
-
-
-async def list_items(session: Session, given: Json) -> None:
-    """List items, or entities with their filters, newest first. The filters of entities are --type,
-    --project, --status, --tag, --since and so on."""
-    if takes("list_items", given):
-        await run(session, "list_items", {"archived": "any", **given})
-    else:
-        await run(session, "list_entities", given)
-
-
 async def get(
     session: Session,
     given: Json,
@@ -260,9 +242,7 @@ async def save(session: Session, given: Json, undo: Annotated[bool, UNDO] = Fals
 
 COMMANDS: Commands = {
     "add": add,
-    "search": search,
     "get": get,
-    "list": list_items,
     "history": history,
     "refresh": refresh,
     "retry": retry,

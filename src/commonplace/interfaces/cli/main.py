@@ -20,8 +20,8 @@ GROUPS = {
     "user": "Manage people. Each has a library.",
     "member": "Manage members: viewers read, members write, admins and owners also manage members.",
 }
-# Commands by the module that has them, with the first line of their help. Those of `generated` are
-# made of one action, whose title this is.
+# Commands by the module that has them, with the first line of their help. Those of `generated` have
+# the titles of their actions.
 COMMANDS = {
     "server": {
         "serve": "Run the server: web app, MCP, REST and job workers.",
@@ -30,9 +30,7 @@ COMMANDS = {
     },
     "items": {
         "add": "Add web pages, files or standard input.",
-        "search": "Search passages, or entities with their filters.",
         "get": "Show an item or entity in full.",
-        "list": "List items, or entities with their filters, newest first.",
         "history": "List, show or compare an item's earlier versions.",
         "refresh": "Fetch an item's page again.",
         "retry": "Retry failed work of an item: fetching, transcription, vectors, summary.",
@@ -44,13 +42,15 @@ COMMANDS = {
         "reflect": "Extract candidate memories from notes or a transcript.",
         "correct": "Supersede a memory, mark it as wrong or stale, or restore it.",
         "related": "Show what an entity is linked to, or link it.",
-        "review list": "List the review queue, or show a candidate.",
         "task add": "Add a task or an epic.",
         "task list": "List tasks or epics, or suggest what to do next.",
         "task update": "Update a task or an epic, or add a note to it.",
         "task move": "Move a task or an epic to another status.",
     },
     "generated": {
+        "search": "Search passages, or search entities and documents.",
+        "list": "List items, newest first, or list entities, newest first.",
+        "review list": "List the review queue, or read a candidate.",
         "delete": "Delete an item.",
         "context": "Gather context for a goal.",
         "review accept": "Accept a candidate.",

@@ -176,13 +176,10 @@ async def evaluate(
     documents, queries = len(judged.documents), len(judged.queries)
     if not context.as_json:
         output.text(f"{documents} documents, {queries} queries")
-    context.show_table(
+    rows = [[mode, *(f"{found[each]:.4f}" for each in METRICS)] for mode, found in modes.items()]
+    context.show(
         {"docs": documents, "queries": queries, "modes": modes},
-        ["mode", *METRICS],
-        [
-            (mode, *(f"{values[metric]:.4f}" for metric in METRICS))
-            for mode, values in modes.items()
-        ],
+        lambda: output.table(["mode", *METRICS], rows),
     )
 
 

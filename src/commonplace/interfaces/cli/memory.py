@@ -1,4 +1,4 @@
-"""remember, reflect, correct, related, review list; tasks and epics."""
+"""remember, reflect, correct, related; tasks and epics."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from commonplace.errors import Invalid
-from commonplace.interfaces.cli.command import Commands, Session, item_argument
+from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
 from commonplace.model import Json, Kind
 from commonplace.model.workflow import MACHINES, STEPS, TASK
@@ -58,7 +58,7 @@ async def correct(
 
 async def related(
     session: Session,
-    entity_id: Annotated[str, item_argument("ENTITY")],
+    entity_id: Annotated[str, typer.Argument(metavar="ENTITY", help="Id, public id or entity id.")],
     given: Json,
     mode: Annotated[
         Literal["related", "traverse", "dependencies"],
@@ -80,12 +80,6 @@ async def related(
     else:
         relation = {"entity_id": entity_id, "to": other, "type": kind}
         await run(session, "link" if unlink is None else "unlink", {**relation, **given})
-
-
-async def review(session: Session, given: Json) -> None:
-    """List the review queue, or show a candidate. One is shown with its source sentences,
-    duplicates and contradictions."""
-    await run(session, "get_candidate" if "candidate_id" in given else "list_candidates", given)
 
 
 async def add_work(
@@ -166,7 +160,6 @@ COMMANDS: Commands = {
     "reflect": reflect,
     "correct": correct,
     "related": related,
-    "review list": review,
     "task add": add_work,
     "task list": list_work,
     "task update": update_work,

@@ -45,15 +45,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     Console().print(drawn)
 
 
-def page(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], total: int, seen: int, option: str
-) -> None:
-    """Print a table, and the option that shows more when `seen` is less than `total`."""
-    table(columns, rows)
-    if total > seen:
-        note(f"{len(rows)} of {total}; {option} shows more.")
-
-
 @contextmanager
 def progress(what: str) -> Iterator[Advance]:
     if not sys.stderr.isatty():

@@ -91,8 +91,9 @@ async def list_members(session: Session, given: Json) -> None:
         )
         for each in pending
     ]
-    session.show_table(
-        {**members.json, "invitations": pending}, ["id", "role", "name", "email"], rows
+    session.show(
+        {**members.json, "invitations": pending},
+        lambda: output.table(["id", "role", "name", "email"], rows),
     )
 
 

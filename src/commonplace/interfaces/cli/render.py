@@ -34,8 +34,9 @@ def _table(columns: Columns, rows: list[Json], answer: Json, offset: int) -> Non
     seen, more = offset + len(rows), f"--offset {offset + len(rows)}"
     if "page" in answer:
         seen, more = answer["page"] * answer["per_page"], f"--page {answer['page'] + 1}"
-    cells = [[_cell(row, column) for column in columns.values()] for row in rows]
-    output.page(list(columns), cells, answer["total"], seen, more)
+    output.table(list(columns), [[_cell(row, each) for each in columns.values()] for row in rows])
+    if answer["total"] > seen:
+        output.note(f"{len(rows)} of {answer['total']}; {more} shows more.")
 
 
 def _cell(row: Json, column: str | Callable[[Json], Any]) -> Any:
@@ -197,11 +198,6 @@ def _suggestions(found: Answer) -> None:
     output.note(found.json["message"])
 
 
-def _link(found: Answer) -> None:
-    _, new, said = found.value
-    output.text(f"{said}{'' if new else ' (they were linked already)'}")
-
-
 WORK: Columns = {
     "id": "id",
     "status": "status",
@@ -264,7 +260,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "accept_candidate": "Accepted: {value[1].item.title} ({id})",
     "reject_candidate": "Rejected: {title}",
     "explore": _walk,
-    "link": _link,
+    "link": "{value[2]}",
     "unlink": "Unlinked.",
     "list_tasks": WORK,
     "list_epics": WORK,

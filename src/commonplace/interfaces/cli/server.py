@@ -72,7 +72,8 @@ async def mcp(context: CommandContext) -> None:
     async with context.open(workers=min(1, context.settings.workers)) as (app, _):
         serving = asyncio.create_task(serve_stdio(app, lambda: context.find_caller(app)))
         told = asyncio.create_task(_stop_signal().wait())
-        await _beside(_prepare(app), _first_of(serving, told))
+        ended = asyncio.wait([serving, told], return_when=asyncio.FIRST_COMPLETED)
+        await _beside(_prepare(app), ended)
     if not serving.done():
         os._exit(0)  # a thread still waits for a line of standard input, and nothing can wake it
     told.cancel()
@@ -106,34 +107,28 @@ def _greet(
 ) -> None:
     line = claude_code(url, secret or PLACEHOLDER)
     link = f"{url}/claim/{claim}" if claim else None
-    if context.as_json:
-        output.as_json(
-            {
-                "address": url,
-                "mcp": url + MCP_PATH,
-                "token": secret,
-                "connect": line,
-                "claim": link,
-            }
+    facts = {
+        "address": url,
+        "mcp": url + MCP_PATH,
+        "token": secret,
+        "connect": line,
+        "claim": link,
+    }
+    lines = [f"Commonplace is at {url} (MCP at {url}{MCP_PATH}, documentation at {url}/docs)"]
+    if link:
+        lines.append(
+            "\nOpen your library in a browser and choose a password (this link works once, "
+            f"for a day):\n  {link}"
         )
+    if secret:
+        lines.append(f"\nYour token, shown this once: {secret}\n\nConnect Claude Code:\n  {line}")
     else:
-        output.text(
-            f"Commonplace is at {url} (MCP at {url}{MCP_PATH}, documentation at {url}/docs)"
+        lines.append(
+            f"\nConnect Claude Code with a token of yours:\n  {line}"
+            "\n\nA new token: commonplace token create --name NAME --write"
+            "\nOther clients: commonplace connect --help"
         )
-        if link:
-            output.text(
-                "\nOpen your library in a browser and choose a password (this link works once, "
-                f"for a day):\n  {link}"
-            )
-        if secret:
-            output.text(f"\nYour token, shown this once: {secret}\n")
-            output.text(f"Connect Claude Code:\n  {line}")
-        else:
-            output.text(f"\nConnect Claude Code with a token of yours:\n  {line}")
-            output.text(
-                "\nA new token: commonplace token create --name NAME --write"
-                "\nOther clients: commonplace connect --help"
-            )
+    context.show(facts, "\n".join(lines))
     sys.stdout.flush()
     if browser:
         import webbrowser
@@ -182,10 +177,6 @@ async def _beside(first: Coroutine[Any, Any, None], main: Coroutine[Any, Any, An
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-async def _first_of(*tasks: asyncio.Task[Any]) -> None:
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _stop_signal() -> asyncio.Event:
