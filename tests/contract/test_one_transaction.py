@@ -95,13 +95,13 @@ async def test_a_candidate_that_was_rejected_meanwhile_leaves_no_memory(place: S
         await app.reflection.reflect(owner, Notes(NOTES, "Token call", persist=True, review=True))
         [candidate], _ = await app.reflection.candidates(owner)
         before = (await app.library.page(owner, ItemFilter()))[1]
-        remember = app.memory.remember
+        keep = app.memory.keep
 
         async def after_the_rejection(*args: Any, **kwargs: Any) -> Any:
             await app.reflection.reject(owner, candidate.id)
-            return await remember(*args, **kwargs)
+            return await keep(*args, **kwargs)
 
-        app.memory.remember = after_the_rejection  # type: ignore[method-assign]
+        app.memory.keep = after_the_rejection  # type: ignore[method-assign]
         with pytest.raises(Exception, match="rejected already"):
             await app.reflection.accept(owner, candidate.id, {})
         assert (await app.library.page(owner, ItemFilter()))[1] == before

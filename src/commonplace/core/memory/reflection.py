@@ -173,17 +173,10 @@ class Reflection(Service):
         )
         pending = found if found.state is CandidateState.PENDING else None
         kept = await self._memory.keep(caller, replace(memo, owner=REVIEW, accepts=pending))
-        found = await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id)
-        # its memory was written by a version that used two transactions
-        if found.state is CandidateState.PENDING:
-            found = await self._store.candidates.decide(
-                caller.library_id,
-                _whose(caller),
-                candidate_id,
-                CandidateState.ACCEPTED,
-                kept.item.id,
-            )
-        return found, kept
+        return (
+            await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id),
+            kept,
+        )
 
     @verb(GRAPH_WRITE, "reject_candidate", target="candidate_id")
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
