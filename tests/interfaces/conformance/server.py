@@ -351,12 +351,14 @@ class AnybodyMayCall:
     async def identify(self, bearer: str | None) -> Caller:
         return Caller("library", "person", "anybody")
 
-    async def request(self, caller: Caller) -> None:
+    async def request(self, caller: Caller, *, mcp: bool = False) -> None:
         return None
 
 
 def fixture_app() -> Starlette:
     server = new_server(
+        "Fixtures of the conformance suite.",
+        "https://example.org",
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,
