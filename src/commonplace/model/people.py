@@ -75,7 +75,8 @@ class Caller:
 
     @property
     def whole_library(self) -> bool:
-        return self.folders is None
+        """Whether the caller sees all of the library, not only some folders or the KB."""
+        return self.folders is None and not self.kb_only
 
     @property
     def single_folder(self) -> str | None:

@@ -171,11 +171,9 @@ class Text:
 def difference(new: Text, old: Text) -> str | None:
     """What two texts that are alike contradict each other in, in words."""
     mine, theirs = set(new.words) - set(old.words), set(old.words) - set(new.words)
-    opposed = sorted(
-        f"{a} against {b}" for a in mine & _OPPOSED.keys() for b in _OPPOSED[a] & theirs
-    )
+    opposed = [f"{a} against {b}" for a in mine & _OPPOSED.keys() for b in _OPPOSED[a] & theirs]
     if opposed:
-        return opposed[0]
+        return min(opposed)
     if (new.negations > 0) != (old.negations > 0):
         return "one of them is negated"
     for name, here, there in (

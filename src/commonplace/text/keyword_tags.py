@@ -103,8 +103,7 @@ def task_type(title: str, content: str) -> str | None:
     """Return the type that the title's first word names, else its others, else the content."""
     in_title = words_of(title)
     for said in (in_title[:1], in_title):
-        found = _matches(TYPES, said)
-        if found:
+        if found := _matches(TYPES, said):
             return next(name for name in TYPES if name in found)
     said = [one for one in words_of(content) if one not in _OTHERS]
     counts = Counter(_stems(tuple(said)))

@@ -100,7 +100,7 @@ class Disks(Service):
         try:
             return await self._owned(caller, ref)
         except NotFound:
-            if not _sees_others(caller):
+            if not caller.whole_library:  # such tokens do not see other libraries either
                 raise
             return await self._published(
                 caller, await self._store.disks.find(ref, caller.library_id)
@@ -131,7 +131,7 @@ class Disks(Service):
         """Return a page of disks, newest first by the date they were added or saved, and the
         total."""
         owns = scope is not DiskScope.SAVED
-        saves = scope in (DiskScope.ALL, DiskScope.SAVED) and _sees_others(caller)
+        saves = scope in (DiskScope.ALL, DiskScope.SAVED) and caller.whole_library
         # Two lists are merged, so each is read up to the end of the page.
         start, size = (0, offset + limit) if owns and saves else (offset, limit)
         own, own_total = (
@@ -353,7 +353,7 @@ class Disks(Service):
             await self._store.disks.saved_vectors(
                 caller.library_id, self._embedder.stamp, SAVED_COMPARED
             )
-            if _sees_others(caller)
+            if caller.whole_library
             else []
         )
         if saved:
@@ -368,12 +368,6 @@ class Disks(Service):
         alike.pop(but, None)
         close = (one for one in alike.values() if one.similarity >= ALIKE)
         return tuple(sorted(close, key=lambda one: -one.similarity)[:RELATED])
-
-
-def _sees_others(caller: Caller) -> bool:
-    """Whether the caller sees disks of other libraries. Tokens limited to folders or the KB do
-    not."""
-    return caller.whole_library and not caller.kb_only
 
 
 def _finished(item: Item) -> Item:

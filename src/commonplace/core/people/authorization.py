@@ -139,7 +139,7 @@ class Access:
                 raise CapabilityDenied(needs.capability, sorted(caller.capabilities))
             if needs.requirement is Requirement.NONE:
                 return
-            if caller.folders is not None or caller.kb_only:
+            if not caller.whole_library:
                 raise ForbiddenScope("This needs a token for the whole library.")
             if needs.requirement is Requirement.ADMIN and not caller.role.manages_members:
                 raise ForbiddenScope(

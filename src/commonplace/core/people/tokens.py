@@ -147,8 +147,7 @@ class People(Service):
         by_name = {folder_key(f.name): f.id for f in folders} | {
             f.id: f.id for f in folders
         }  # an id is never a name
-        unknown = [w for w in wanted if w not in by_name and folder_key(w) not in by_name]
-        if unknown:
+        if unknown := [w for w in wanted if w not in by_name and folder_key(w) not in by_name]:
             raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
         if not wanted:
             raise Invalid(

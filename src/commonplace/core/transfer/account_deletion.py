@@ -28,8 +28,7 @@ class AccountDeletion:
     async def delete(self, visitor: Visitor, email: str, password: str) -> None:
         """Delete the account permanently. If interrupted, it can be repeated: the person is deleted
         last."""
-        obstacle = await self.obstacle(visitor)
-        if obstacle:
+        if obstacle := await self.obstacle(visitor):
             raise Conflict(obstacle)
         if visitor.viewing is not None:
             raise ForbiddenScope('Leave "View as" first.')

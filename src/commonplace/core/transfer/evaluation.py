@@ -200,8 +200,7 @@ class Evaluation:
         sections, degraded = await search.rank(caller, query, mode)
         if degraded:
             raise Invalid(f"The set cannot be evaluated: {degraded}")
-        unknown = [found.section_id for found in sections if found.section_id not in self._items]
-        if unknown:
+        if unknown := [each.section_id for each in sections if each.section_id not in self._items]:
             passages = await self.services.store.sections.passages(caller.scope, unknown)
             self._items.update((passage.section_id, passage.item_id) for passage in passages)
         return list(

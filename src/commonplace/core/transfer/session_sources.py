@@ -136,8 +136,7 @@ def _session(talk: _Talk, file: Path) -> Session:
 
 def _take(talk: _Talk, entry: Json) -> None:
     payload = entry.get("payload")
-    at = parse_time(entry.get("timestamp"))
-    if at is not None:
+    if at := parse_time(entry.get("timestamp")):
         talk.first, talk.last = min(talk.first or at, at), max(talk.last or at, at)
     if isinstance(payload, dict):
         _codex(talk, str(entry.get("type")), payload)
@@ -345,8 +344,7 @@ async def _git(path: Path, *arguments: str) -> str:
 def _records(log: str) -> Iterator[Commit]:
     for record in log.split(_RECORD)[1:]:
         commit, author, at, message, files = (record.split(_UNIT, 4) + [""] * 5)[:5]
-        when = parse_time(at)
-        if when is not None:
+        if when := parse_time(at):
             yield Commit(
                 commit,
                 author,
@@ -361,8 +359,7 @@ def _printed(text: str) -> Iterator[Commit]:
     for commit, printed in zip(parts[::2], parts[1::2], strict=True):
         head, _, body = printed.partition("\n\n")
         fields = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
-        when = _date(fields.get("Date", fields.get("AuthorDate", "")).strip())
-        if when is not None:
+        if when := _date(fields.get("Date", fields.get("AuthorDate", "")).strip()):
             message = "\n".join(
                 line[4:] for line in body.splitlines() if line.startswith("    ") or not line
             )
