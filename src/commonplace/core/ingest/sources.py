@@ -187,7 +187,8 @@ class Sources:
         )
         if (
             kind == "text/html"
-            and _is_short(found.text)
+            and len(found.text) < 20 * ARTICLE_WORDS  # counting the words of a long text takes time
+            and chunking.count(found.text) < ARTICLE_WORDS
             and (heard := await self._heard(url, found, queue))
         ):
             return replace(found, truncated=False), {"url": heard}
@@ -279,11 +280,6 @@ def _content(url: str, end: str, found: Extracted, recording: Json | None) -> Co
     if other is None:
         return content_of(found, url_key(url), url, recording)
     return content_of(found, url_key(other), url, recording, (url_key(url),))
-
-
-def _is_short(text: str) -> bool:
-    """Whether a text is shorter than an article. Stops counting early."""
-    return len(text) < 20 * ARTICLE_WORDS and chunking.count(text) < ARTICLE_WORDS
 
 
 def _file_name(url: str) -> str:
