@@ -58,7 +58,7 @@ class CliField:
         return Parameter(self.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
     def _help(self, schema: Json) -> str:
-        about = schema.get("description", "")
+        about = schema.get("description", "Its id" if self.name.endswith("_id") else "")
         if self.name in NAMED:
             _, key, noun = NAMED[self.name]
             about = f"{f'The {noun}' if self.mark.argument else about}, by {key} or id"
@@ -90,33 +90,30 @@ class CliField:
 
 
 def fields_of(path: str) -> dict[str, Parameter]:
-    """Return the parameters of a command: the fields of all its actions, ids first."""
+    """Return the parameters of a command: the fields of all its actions, ids first.
+
+    Of several fields with one label, it has the first. All actions must require what it requires.
+    """
     actions = _actions(path)
     schemas = [action.input.model_json_schema() for action in actions]
     required = set.intersection(*(set(schema.get("required", ())) for schema in schemas))
-    parameters = {}
-    for name, field in _fields(actions).items():
-        same = [schema["properties"][name] for schema in schemas if name in schema["properties"]]
-        if any(schema.get("default") != same[0].get("default") for schema in same):
-            same[0].pop("default", None)  # it depends on the action
-        parameters[name] = field.parameter(same[0], name in required)
-    return parameters
+    found: dict[str, Parameter] = {}
+    labels: set[str] = set()
+    for action in actions:
+        for name in sorted(action.input.model_fields, key=lambda n: n not in action.path_fields):
+            field = _field(action, name)
+            if field.mark.hidden or name in found or field.label in labels:
+                continue
+            labels.add(field.label)
+            same = [each["properties"][name] for each in schemas if name in each["properties"]]
+            if any(schema.get("default") != same[0].get("default") for schema in same):
+                same[0].pop("default", None)  # it depends on the action
+            found[name] = field.parameter(same[0], name in required)
+    return found
 
 
 def _actions(path: str) -> list[Action]:
     return [action for action in ACTIONS.values() if action.cli == path]
-
-
-def _fields(actions: list[Action]) -> dict[str, CliField]:
-    """Return the fields of actions by name; of several with one label, the first."""
-    found: dict[str, CliField] = {}
-    for action in actions:
-        fields = action.input.model_fields
-        for name in sorted(fields, key=lambda name: name not in action.path_fields):
-            field = _field(action, name)
-            if not field.mark.hidden and field.label not in {each.label for each in found.values()}:
-                found.setdefault(name, field)
-    return found
 
 
 def _field(action: Action, name: str) -> CliField:

@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.errors import (
     SOURCE_ERRORS,
     IngestFailed,
@@ -26,10 +27,7 @@ from commonplace.interfaces.cli.job_queue import count_unfinished, run_jobs
 from commonplace.model import Json
 from commonplace.text import front_matter
 
-if TYPE_CHECKING:
-    from commonplace.core.items.drafts import AddedItem
-
-Add = Callable[[], Awaitable["AddedItem"]]
+Add = Callable[[], Awaitable[AddedItem]]
 
 LONGEST_TEXT = 500_000
 LONGEST_TITLE = 500
@@ -128,8 +126,6 @@ def _draft(
     session: Session, source: str, title: str | None, tags: tuple[str, ...], in_kb: bool
 ) -> Add:
     """Return what adds the source. Invalid: it cannot be read."""
-    from commonplace.core.items.drafts import Draft
-
     add = partial(session.services.library.add, session.caller)
     if source.lower().startswith(("http://", "https://")):
         return partial(add, Draft("url", title=title or "", url=source, in_kb=in_kb, tags=tags))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from commonplace.core.search.search import incomplete
 from commonplace.errors import CommonplaceError, EmbeddingFailed, Invalid
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
 from commonplace.interfaces.cli.job_queue import run_jobs
-from commonplace.model import Caller, ItemFilter
+from commonplace.model import EMBED, Caller, ItemFilter
 from commonplace.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
@@ -91,9 +92,6 @@ def _print_report(
 async def _examine(
     services: "Services", caller: Caller, facts: dict[str, Any], problems: list[str]
 ) -> None:
-    from commonplace.core.search.search import incomplete
-    from commonplace.model import EMBED
-
     engine = await services.store.describe()
     await services.store.check()
     done, total = await services.store.sections.coverage(caller.scope, services.embedder.stamp)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from commonplace.core.people.client_setup import Client, address, instructions
+from commonplace.core.people.tokens import NewToken
 from commonplace.errors import CapabilityDenied, ForbiddenScope, Invalid, NotFound
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
@@ -138,8 +139,6 @@ async def connect(
     ] = False,
 ) -> None:
     """Print how to connect a client to this library. Creates a token, or uses that of --token."""
-    from commonplace.core.people.tokens import NewToken
-
     secret = context.token or ""
     # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
     if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):

@@ -5,6 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from commonplace.core.transfer import session_sources
+from commonplace.core.transfer.bookmarks import import_file
+from commonplace.core.transfer.markdown_folder import export_folder, import_folder, markdown_files
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
@@ -47,9 +50,6 @@ async def import_(
     files (such as an Obsidian vault), browser bookmarks or Pocket (HTML), Pocket or Readwise (CSV),
     Karakeep (JSON), Claude Code or Codex transcripts (JSONL), git repositories and saved `git log`.
     Importing again updates items and creates no duplicates."""
-    from commonplace.core.transfer.bookmarks import import_file
-    from commonplace.core.transfer.markdown_folder import import_folder
-
     kind = _find_kind(source, kind)
     if kind == "markdown" and (project or reflect):
         raise Invalid("--project and --reflect go with transcripts and git logs.")
@@ -102,9 +102,6 @@ async def import_(
 
 def _find_kind(source: Path, asked: str | None) -> str:
     """Return the requested kind, or the kind of the source; notes win over others."""
-    from commonplace.core.transfer import session_sources
-    from commonplace.core.transfer.markdown_folder import markdown_files
-
     if asked is not None and asked not in KINDS:
         raise Invalid(f"--as must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, not {asked!r}.")
     if not source.exists():
@@ -126,8 +123,6 @@ def _find_kind(source: Path, asked: str | None) -> str:
 
 async def export(session: Session, directory: Directory) -> None:
     """Export every item to a Markdown file. Never overwrites files it did not create."""
-    from commonplace.core.transfer.markdown_folder import export_folder
-
     services = session.services
     with output.progress("Exporting") as advance:
         count = await export_folder(
