@@ -38,6 +38,8 @@ class SectionPart:
     index: int  # from 0
     heading: str
     locator: Json
+    word_count: int
+    key_points: tuple[str, ...]
     start: int  # characters of the part's text
     end: int
 
@@ -62,6 +64,8 @@ def part_of(full: FullItem, from_section: int = 0, max_chars: int | None = None)
             place.index,
             full.sections[place.index].heading,
             full.sections[place.index].locator,
+            full.sections[place.index].word_count,
+            full.sections[place.index].key_points,
             place.start,
             place.end,
         )
