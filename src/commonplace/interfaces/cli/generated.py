@@ -69,14 +69,16 @@ class CliField:
         default = schema.get("default")
         parts = (
             about,
-            f"one of {', '.join(choices)}" if any(each not in about for each in choices) else "",
+            f"{'one' if about else 'One'} of {', '.join(choices)}"
+            if any(each not in about for each in choices)
+            else "",
             f"{least:,} to {most:,}" if least is not None and most < LARGE else "",
             "repeatable" if schema.get("type") == "array" and "several" not in about else "",
             "- reads standard input" if self.mark.stdin else "",
             "'' removes it" if self.null == "" and "''" not in about else "",
             f"default: {default}" if default not in (None, "", [], True, False) else "",
         )
-        return "; ".join(filter(None, parts))
+        return f"{'; '.join(filter(None, parts))}."
 
     async def value(self, session: Session, given: Any) -> Any:
         """Return the action's value of what was given."""
