@@ -101,13 +101,12 @@ class Shape:
         self._fields: dict[str, Field | str] = {**{n: n for n in names.split()}, **special}
         # Attributes are read all at once, which is most of the time that an answer takes.
         paths = {
-            key: field if isinstance(field, str) else field.get
+            key: path
             for key, field in self._fields.items()
+            if (path := field if isinstance(field, str) else field.get) and isinstance(path, str)
         }
-        self._attributes = [key for key, path in paths.items() if isinstance(path, str) and path]
-        self._read = (
-            attrgetter(*(paths[key] for key in self._attributes)) if self._attributes else None
-        )
+        self._attributes = list(paths)
+        self._read = attrgetter(*paths.values()) if paths else None
         self._getters = [
             (key, _getter(field), isinstance(field, Field) and field.optional)
             for key, field in self._fields.items()
