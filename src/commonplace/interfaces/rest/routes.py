@@ -27,6 +27,7 @@ from commonplace.model import Caller, Json as Values
 
 LONGEST_KEY = 200  # of an Idempotency-Key
 IF_REVISION = "expected_revision"
+NEVER = 0  # a revision that nothing has
 _IN_BODY = ("POST", "PATCH")
 
 
@@ -60,16 +61,15 @@ async def respond(action: Action, request: Request) -> Response:
         raise Invalid("There is nothing to change. Name at least one field.")
     expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
     if expected is not None:
-        if getattr(args, IF_REVISION) not in (None, expected):
-            raise Invalid("`If-Match` and `expected_revision` differ; send one of them.")
-        args = args.model_copy(update={IF_REVISION: expected})
+        alike = getattr(args, IF_REVISION) in (None, expected)
+        args = args.model_copy(update={IF_REVISION: expected if alike else NEVER})
     key = request.headers.get("idempotency-key")
     if key is not None and creates(action) and caller.person_id:  # nobody's could be anybody's
         return await _once(action, services, caller, args, key)
     try:
         answer = await action.answer(services, caller, args)
     except Conflict as error:
-        if expected is None:
+        if expected is None or error.data.get("revision") in (None, expected):
             raise
         raise PreconditionFailed(error.message, **error.data) from None
     return _response(action, request, answer, args)
@@ -172,14 +172,13 @@ async def _body(request: Request) -> Any:
 
 
 def _expected_revision(request: Request) -> int | None:
-    """Return the revision of If-Match, if there is one; `*` matches any."""
-    tag = request.headers.get("if-match", "*").strip()
-    if tag == "*":
+    """Return the revision of If-Match, if there is one; `*` matches any. Of several it is the
+    newest: revisions only grow."""
+    header = request.headers.get("if-match", "*").strip()
+    if header == "*":
         return None
-    number = tag.removeprefix("W/").strip('"')
-    if not number.isdecimal() or not 0 < int(number) < 2**31:
-        raise Invalid('`If-Match` must be an ETag of this API, such as W/"3".')
-    return int(number)
+    tags = [tag.strip().removeprefix("W/").strip('"') for tag in header.split(",")]
+    return max((int(tag) for tag in tags if tag.isdecimal() and len(tag) < 10), default=NEVER)
 
 
 def _matches(header: str | None, tag: str) -> bool:
