@@ -36,6 +36,7 @@ _LONG_NUMBER = (
 )  # of more than 64 bits: orjson would take another one for it without a word
 
 WATCH_AFTER = 0.05  # seconds; most calls are over by then, and nobody has to watch the client
+CLIENT_LEFT = 499  # a status for metrics only: nobody reads the answer
 
 Call = Callable[..., Awaitable[ToolAnswer]]
 
@@ -145,15 +146,22 @@ async def _while_connected(receive: Receive, work: Awaitable[Response]) -> Respo
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     watchers: list[asyncio.Task[None]] = []
+    left = False
 
     async def watch() -> None:
+        nonlocal left
         while (await receive())["type"] != "http.disconnect":
             pass
+        left = True
         task.cancel("the client left")
 
     timer = loop.call_later(WATCH_AFTER, lambda: watchers.append(loop.create_task(watch())))
     try:
         return await work
+    except asyncio.CancelledError:
+        if not left or task.uncancel():  # the server is stopping
+            raise
+        return Response(status_code=CLIENT_LEFT)
     finally:
         timer.cancel()
         for watcher in watchers:

@@ -13,7 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from commonplace.core.services import Services
 from commonplace.interfaces.http.gate import MAX_BODY, headers_of, not_json, problem
 from commonplace.interfaces.mcp.errors import refuse_lone_surrogates, refuse_non_message
-from commonplace.interfaces.mcp.fast_calls import Call, FastCalls
+from commonplace.interfaces.mcp.fast_calls import FastCalls
 from commonplace.interfaces.mcp.server import (
     ALL_TOOLS,
     ENDPOINTS,
@@ -38,7 +38,7 @@ def mcp_endpoints(
 
 
 def _make_endpoint(toolset: Toolset) -> "Endpoint":
-    return Endpoint(toolset.server(_get_caller), toolset.call)
+    return Endpoint(toolset.server(_get_caller), toolset)
 
 
 async def _get_caller(ctx: Context) -> Caller:
@@ -58,13 +58,14 @@ class Endpoint:
     """An ASGI application for one MCP server, stateless unless `stateful`.
 
     Answers are plain JSON, which costs less than a stream, unless the request asks for progress.
-    Tool calls go straight to `call`.
+    Tool calls go straight to the toolset.
     """
 
     def __init__(
-        self, server: Server[Any], call: Call | None = None, *, stateful: bool = False
+        self, server: Server[Any], toolset: Toolset | None = None, *, stateful: bool = False
     ) -> None:
-        self._stateful, self._calls = stateful, FastCalls(server, call) if call else None
+        self._stateful, self._toolset = stateful, toolset
+        self._calls = FastCalls(server, toolset.call) if toolset else None
         self._streaming = StreamableHTTPSessionManager(
             server, stateless=not stateful, max_request_body_size=MAX_BODY
         )
@@ -81,6 +82,8 @@ class Endpoint:
         async with AsyncExitStack() as stack:
             for manager in {self._streaming, self._plain}:
                 await stack.enter_async_context(manager.run())
+            if self._toolset:
+                stack.push_async_callback(self._toolset.cancel_detached)
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -154,7 +154,10 @@ class Toolset:
             answer = await tool.call(self._services, caller, arguments, _progress(report))
         except NotFound as error:
             if self._search and error.message.startswith("No "):
-                hint = f"{error.message} Use {self._search} to find its id."
+                message = error.message
+                if name == "get_item":
+                    message = message.replace("No entity", "No item")
+                hint = f"{message} Use {self._search} to find its id."
                 raise NotFound(hint, **error.data) from None
             raise
         if (share := answer.structured.get("transcription_progress")) is not None:
@@ -182,8 +185,9 @@ class Toolset:
                 ctx.session.report_progress,
                 errors_as_results=wants_results(ctx.request),
             )
-            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-            answer = await (work if modern else self._to_the_end(work))
+            # Over stdio, clients of all protocols cancel by a notification.
+            cancels = ctx.request is None or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            answer = await (work if cancels else self._to_the_end(work))
             return CallToolResult(
                 content=[TextContent(type="text", text=answer.text)],
                 structured_content=dict(answer.structured),
@@ -204,6 +208,12 @@ class Toolset:
         self._detached.add(task)
         task.add_done_callback(self._detached.discard)
         return await asyncio.shield(task)
+
+    async def cancel_detached(self) -> None:
+        """End calls whose clients left, when the server stops."""
+        for task in [*self._detached]:
+            task.cancel()
+        await asyncio.gather(*self._detached, return_exceptions=True)
 
 
 def wants_results(request: Any) -> bool:
