@@ -185,7 +185,7 @@ def _command(path: str) -> Command:
 
     titles = [action.title[:1].lower() + action.title[1:] for action in actions]
     says = ", or ".join(titles)
-    command.__doc__ = f"{says[:1].upper()}{says[1:]}. {actions[0].description}"
+    command.__doc__ = f"{says[:1].upper()}{says[1:]}. {actions[0].description}".strip()
     return command
 
 
