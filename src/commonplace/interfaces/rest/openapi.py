@@ -16,7 +16,7 @@ from commonplace.interfaces.actions.registry import ROOMS
 from commonplace.interfaces.actions.shapes import Shape, said
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.rest import probes
-from commonplace.interfaces.rest.routes import IF_REVISION, creates, has_etag
+from commonplace.interfaces.rest.routes import IF_REVISION, LONGEST_KEY, creates, has_etag
 from commonplace.model import Json as Schema
 
 DESCRIPTION = (
@@ -162,8 +162,14 @@ def _headers(action: Action) -> list[Schema]:
         shown["If-Match"] = "The ETag that you read; 412 if it is stale"
     if action.method == "GET" and has_etag(action):
         shown["If-None-Match"] = "The ETag that you have; 304 if it is still right"
+    printable = {"maxLength": LONGEST_KEY, "pattern": "^[!-~]([ -~]*[!-~])?$"}
     return [
-        {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}
+        {
+            "name": name,
+            "in": "header",
+            "description": text,
+            "schema": {"type": "string"} | (printable if name == "Idempotency-Key" else {}),
+        }
         for name, text in shown.items()
     ]
 

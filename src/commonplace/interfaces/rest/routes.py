@@ -69,9 +69,11 @@ async def respond(action: Action, request: Request) -> Response:
     try:
         answer = await action.answer(services, caller, args)
     except Conflict as error:
-        if expected is None or error.data.get("revision") in (None, expected):
+        present = error.data.get("revision")
+        if expected is None or present in (None, expected):
             raise
-        raise PreconditionFailed(error.message, **error.data) from None
+        stale = f"`If-Match` is stale: this is revision {present} now. Read it again first."
+        raise PreconditionFailed(stale, **error.data) from None
     return _response(action, request, answer, args)
 
 
@@ -201,8 +203,8 @@ async def _once(
     action: Action, services: Services, caller: Caller, args: Input, key: str
 ) -> Response:
     """Answer a repeated Idempotency-Key with the first answer, without its secret."""
-    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        raise Invalid(f"`Idempotency-Key` must have 1 to {LONGEST_KEY} printable characters.")
+    if not 0 < len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise Invalid(f"`Idempotency-Key` must have 1 to {LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{action.name} {args.model_dump_json()}".encode()).hexdigest()
     keys, where = services.store.idempotency, (caller.library_id, caller.queue, key)
     first = await keys.claim(*where, digest)
