@@ -76,6 +76,7 @@ class Action:
     expand: Run | None = None  # reads more for `output`, of the value that `verb` returned
     tag: str = ""
     example: Json | None = None
+    address: str = ""  # the field of the answer that is a path here, and an address for clients
     secret: str = ""  # the field of the answer that is shown once and never stored
 
     @property

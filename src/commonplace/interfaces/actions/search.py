@@ -38,8 +38,8 @@ from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, plai
 from commonplace.model import Caller, Hit, ItemFilter, Json, Mode, SearchResult
 
 if TYPE_CHECKING:
-    from commonplace.core.search.search import EntityQuery
     from commonplace.core.items.item_parts import ItemPart
+    from commonplace.core.search.search import EntityQuery
     from commonplace.core.services import Services
 
 # -- inputs

@@ -1,6 +1,7 @@
 """Actions on uploads: request an address, and finish when its bytes have arrived."""
 
 import re
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import AfterValidator
@@ -18,7 +19,7 @@ from commonplace.interfaces.actions.fields import (
     number,
 )
 from commonplace.interfaces.actions.items import ADDED
-from commonplace.interfaces.actions.shapes import Field, Shape, said
+from commonplace.interfaces.actions.shapes import Field, Shape, moment, said
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+ *(;.*)?", re.ASCII)
 _PATTERN = r"^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+ *(;.*)?$"
@@ -57,7 +58,7 @@ UPLOAD = Shape(  # of the upload, and the address for its bytes
     None,
     upload_id=Field(str, lambda made, call: made[0].id),
     url=said(str, 1),
-    expires_at=Field(str, lambda made, call: made[0].expires_at.isoformat()),
+    expires_at=Field(datetime, lambda made, call: moment(made[0].expires_at)),
 )
 
 
@@ -89,6 +90,7 @@ ACTIONS = (
         "To resume, send `Content-Range: bytes FROM-TO/SIZE`; an empty PUT with `Content-Range: "
         "bytes */SIZE` returns how many bytes have arrived.",
         status=201,
+        address="url",
     ),
     _finish(
         "finalize_recording",

@@ -65,9 +65,9 @@ async def respond(action: Action, request: Request) -> Response:
         args = args.model_copy(update={IF_REVISION: expected if alike else NEVER})
     key = request.headers.get("idempotency-key")
     if key is not None and creates(action) and caller.person_id:  # nobody's could be anybody's
-        return await _once(action, services, caller, args, key)
+        return await _once(action, request, args, key)
     try:
-        answer = await action.answer(services, caller, args)
+        answer = await _answer(action, request, args)
     except Conflict as error:
         present = error.data.get("revision")
         if expected is None or present in (None, expected):
@@ -199,10 +199,19 @@ def _next_page(request: Request, args: Any, total: int) -> str | None:
     return f"{request.url.path}?{urlencode([*others, (name, value)])}"
 
 
-async def _once(
-    action: Action, services: Services, caller: Caller, args: Input, key: str
-) -> Response:
+async def _answer(action: Action, request: Request, args: Input) -> Answer:
+    services: Services = request.app.state.services
+    answer = await action.answer(services, request.state.caller, args)
+    if answer.json.get(action.address, "").startswith("/"):
+        server = services.settings.public_url or str(request.base_url)
+        answer.json[action.address] = server.rstrip("/") + answer.json[action.address]
+    return answer
+
+
+async def _once(action: Action, request: Request, args: Input, key: str) -> Response:
     """Answer a repeated Idempotency-Key with the first answer, without its secret."""
+    services: Services = request.app.state.services
+    caller: Caller = request.state.caller
     if not 0 < len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
         raise Invalid(f"`Idempotency-Key` must have 1 to {LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{action.name} {args.model_dump_json()}".encode()).hexdigest()
@@ -217,7 +226,7 @@ async def _once(
             first.answer, first.status, {"Idempotent-Replayed": "true"}, "application/json"
         )
     try:
-        answer = await action.answer(services, caller, args)
+        answer = await _answer(action, request, args)
     except BaseException:
         await keys.release(*where)
         raise
