@@ -2,10 +2,10 @@
 
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from commonplace.model.ids import Json, Stored, digest, normalize, now, parse_time
 from commonplace.model.source_content import Mark
@@ -123,6 +123,12 @@ def publication_date(metadata: Json) -> datetime | None:
     return parse_time(metadata.get("published_at"))
 
 
+def authored(default: Any) -> Any:
+    """Declare a field that the author of an item chooses. Adds, updates, imports and exports take
+    the names of these fields from the item."""
+    return field(default=default, metadata={"authored": True})
+
+
 @dataclass(frozen=True, slots=True)
 class Item(Stored):
     public_id: str
@@ -133,8 +139,8 @@ class Item(Stored):
     url: str | None = None
     summary: str = ""
     key_points: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    category: str = ""
+    tags: tuple[str, ...] = authored(())
+    category: str = authored("")
     visibility: str = "private"
     in_kb: bool = True
     archived: bool = False
@@ -146,11 +152,11 @@ class Item(Stored):
     created_at: datetime = field(default_factory=now)
     updated_at: datetime = field(default_factory=now)
     status: str = ""  # of tasks, epics and memories
-    priority: str = ""
-    due_date: str | None = None  # ISO date
-    languages: tuple[str, ...] = ()
-    technologies: tuple[str, ...] = ()
-    assignees: tuple[str, ...] = ()
+    priority: str = authored("")
+    due_date: str | None = authored(None)  # ISO date
+    languages: tuple[str, ...] = authored(())
+    technologies: tuple[str, ...] = authored(())
+    assignees: tuple[str, ...] = authored(())
     annotates: str | None = None  # the item that this one is a note on
     origin: str = Origin.YOU
     folders: tuple[str, ...] = ()  # within the reader's scope
@@ -181,6 +187,32 @@ class Item(Stored):
     @property
     def entity_id(self) -> str:
         return f"{self.entity_type}_{self.public_id}"
+
+    @property
+    def due(self) -> str:
+        """The due date in words; empty if it has none."""
+        return f"due {self.due_date}" if self.due_date else ""
+
+    def is_due_before(self, day: str) -> bool:
+        """Whether its due date is before a day, which is an ISO date too."""
+        return self.due_date is not None and self.due_date < day
+
+
+# The authored fields of an item but its title, and their defaults.
+AUTHORED: Json = {each.name: each.default for each in fields(Item) if each.metadata.get("authored")}
+
+
+class Ticket(NamedTuple):
+    """The fields of an open task or epic that it is ranked by."""
+
+    id: str
+    entity_type: str
+    status: str
+    priority: str
+    due_date: str | None
+    created_at: int  # microseconds
+    inside: bool = True  # in the project that was asked for
+    theirs: bool = True  # of whom was asked for, or nobody's
 
 
 # The kinds of background jobs.

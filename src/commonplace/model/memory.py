@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 from commonplace.model.ids import Json, Stored, digest, now
 from commonplace.model.items import Item
@@ -103,19 +103,6 @@ class TaskWeights:
     otherwise: int  # with no or another priority
     due: tuple[tuple[str, int], ...]  # (before this ISO date, points), soonest first
     begun: tuple[str, ...]  # statuses, which are looked at beside those that are not
-
-
-class Ticket(NamedTuple):
-    """The fields of an open task or epic that it is ranked by."""
-
-    id: str
-    entity_type: str
-    status: str
-    priority: str
-    due_date: str | None
-    created_at: int  # microseconds
-    inside: bool = True  # in the project that was asked for
-    theirs: bool = True  # of whom was asked for, or nobody's
 
 
 @dataclass(frozen=True, slots=True)

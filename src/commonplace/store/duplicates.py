@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from commonplace.database import Tx, scope_sql
-from commonplace.model import Content, Entry, Item, Scope
+from commonplace.model import AUTHORED, Content, Entry, Item, Scope
 from commonplace.store import item_folders, rows
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
@@ -23,18 +23,12 @@ _IMPORTED = (
     "url",
     "summary",
     "key_points",
-    "tags",
-    "category",
     "in_kb",
     "archived",
     "metadata",
     "word_count",
     "status",
-    "priority",
-    "due_date",
-    "languages",
-    "technologies",
-    "assignees",
+    *AUTHORED,
 )
 _DERIVED = ("tags_derived", "ai_generated", "cost_usd")  # metadata about derived fields
 

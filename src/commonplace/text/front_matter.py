@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from commonplace.errors import Invalid
-from commonplace.model import FullItem, Json, Origin, Relation, parse_time
+from commonplace.model import AUTHORED, FullItem, Json, Origin, Relation, parse_time
 
 LONGEST_TITLE = 500
 # Fields of an item in the order of a file, which leaves them out where they have this value.
@@ -26,11 +26,7 @@ FIELDS: Json = {
 # Fields of our exports. In other notes they mean something else.
 ENTITY_FIELDS: Json = {
     "status": "",
-    "priority": "",
-    "due_date": None,
-    "languages": (),
-    "technologies": (),
-    "assignees": (),
+    **{name: AUTHORED[name] for name in AUTHORED if name not in ("tags", *FIELDS)},
     "annotates": None,
     "origin": Origin.YOU,
 }

@@ -16,6 +16,7 @@ from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, ve
 from commonplace.core.search.search import find_project, resolve_filter
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
+    AUTHORED,
     BY_MODEL,
     SUPERSEDED,
     WRONG,
@@ -251,9 +252,8 @@ class Entities(Service):
         changes: dict[str, Any],
         expected_revision: int | None = None,
     ) -> Item:
-        """Change fields of an entity: title, content, tags, category, languages, technologies,
-        assignees, priority, due_date, metadata (merged; null removes a key). The status of tasks
-        and epics is changed with `manage`."""
+        """Change fields of an entity: title, content, those of AUTHORED, metadata (merged; null
+        removes a key). The status of tasks and epics is changed with `manage`."""
         return await retry_on_conflict(
             partial(self._update, caller, entity_id, changes, expected_revision),
             guarded=expected_revision is not None,
@@ -306,18 +306,12 @@ class Entities(Service):
             entity_type=new.entity_type,
             kind="text",
             title=new.title,
-            tags=new.tags,
-            category=new.category,
             created_by=caller.token_id,
             metadata=metadata,
             origin=caller.origin("text"),
             status=new.status,
-            priority=new.priority or "",
-            due_date=new.due_date,
-            languages=new.languages,
-            technologies=new.technologies,
-            assignees=new.assignees,
             created_at=new.created_at or now(),
+            **{name: getattr(new, name) or default for name, default in AUTHORED.items()},
         )
 
     async def _resolve_relations(

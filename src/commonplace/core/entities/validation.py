@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from commonplace.errors import Invalid
-from commonplace.model import BY_MODEL, EntityType, Item, Json, Kind, now
+from commonplace.model import AUTHORED, BY_MODEL, EntityType, Item, Json, Kind, now
 
 T = TypeVar("T")
 LONGEST_TITLE = 200
@@ -104,21 +104,14 @@ def checked(new: NewEntity) -> NewEntity:
         status = metadata.pop("status")
     if new.repository_url:
         metadata["repository_url"] = _address(new.repository_url)
+    if kind in WORK and new.priority is None:
+        new = replace(new, priority="medium")
+    given = {name: getattr(new, name) for name in AUTHORED if getattr(new, name) is not None}
     return replace(
         new,
         metadata=metadata,
         status=_first_status(kind, status),
-        category=category(new.category),
-        priority=priority(new.priority)
-        if new.priority is not None
-        else "medium"
-        if kind in WORK
-        else None,
-        due_date=due_date(new.due_date),
-        languages=listed("languages", new.languages),
-        tags=listed("tags", new.tags),
-        assignees=listed("assignees", new.assignees),
-        technologies=listed("technologies", new.technologies),
+        **{name: CHECKS[name](value) for name, value in given.items()},
     )
 
 
@@ -173,10 +166,6 @@ def priority(value: str | None) -> str:
     )
 
 
-def category(value: str | None) -> str:
-    return word("category", value) if value else ""
-
-
 def due_date(value: str | None) -> str | None:
     """Normalize an ISO date or datetime."""
     if value is None:
@@ -199,6 +188,10 @@ def few(name: str, values: Sequence[str]) -> Sequence[str]:
 
 def listed(name: str, values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word(name, value) for value in few(name, values)))
+
+
+def optional_word(name: str, value: str | None) -> str:
+    return word(name, value) if value else ""
 
 
 def word(name: str, value: str) -> str:
@@ -304,11 +297,13 @@ def since(value: str, at: datetime | None = None) -> datetime:
 
 # of fields that can be changed; None clears
 CHECKS: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: partial(listed if isinstance(default, tuple) else optional_word, name)
+        for name, default in AUTHORED.items()
+    },
     "title": title,
     "priority": priority,
     "due_date": due_date,
-    "category": category,
-    **{name: partial(listed, name) for name in ("tags", "languages", "technologies", "assignees")},
 }
 
 

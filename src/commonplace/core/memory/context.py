@@ -267,7 +267,7 @@ def _why(item: Item) -> str:
     }
     more = [
         f"{item.priority} priority" if item.priority else "",
-        f"due {item.due_date}" if item.due_date else "",
+        item.due,
         f"by {', '.join(item.assignees)}" if item.assignees else "",
     ]
     return ", ".join(filter(None, [states.get(item.status, item.status), *more]))

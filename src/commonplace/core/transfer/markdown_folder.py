@@ -19,6 +19,7 @@ from commonplace.core.items.library import Library
 from commonplace.core.items.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
+    AUTHORED,
     Advance,
     Caller,
     EntityType,
@@ -185,18 +186,19 @@ def _of_entity(front: Json) -> Json:
     known = machine.next if machine else STATUSES
     return fields | {
         "status": fields["status"] if fields["status"] in known else "",
-        "priority": fields["priority"] if fields["priority"] in rules.PRIORITIES else "",
-        "due_date": _day(fields["due_date"] or ""),
+        **{name: _valid(name, fields[name]) for name in fields.keys() & AUTHORED.keys()},
         "annotates": None,  # from its relations
         "origin": Origin.YOU,
     }
 
 
-def _day(value: str) -> str | None:
+def _valid(name: str, value: Any) -> Any:
+    """Return a value of an export, or the default if an edit has made it invalid. Lists may be
+    longer than those of adds."""
     try:
-        return rules.due_date(value) if value else None
+        return value if isinstance(value, tuple) else rules.CHECKS[name](value)
     except Invalid:
-        return None
+        return AUTHORED[name]
 
 
 def _relations(note: front_matter.Note, library_id: str) -> Iterator[Relation]:
