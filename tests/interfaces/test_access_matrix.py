@@ -627,9 +627,9 @@ async def test_lists_and_counts_hold_what_is_in_scope(
         assert {names[item["id"]] for item in everything["items"]} == SEES[character]
         assert everything["total"] == len(SEES[character])
         recent = await call_tool(client, "list_recent", {"limit": 100})
-        assert {
-            names[item["id"]] for item in recent["result"]["structuredContent"]["items"]
-        } == SEES[character]
+        assert {item["title"] for item in recent["result"]["structuredContent"]["items"]} == SEES[
+            character
+        ]
         text = recent["result"]["content"][0]["text"]
         assert all((f" {name} (" in text) == (name in SEES[character]) for name in ITEMS)
         for folder, folder_id in house.folders.items():
