@@ -92,6 +92,8 @@ async def test_what_is_added_is_found_read_and_listed(house: House, era: str, pa
         )
         item = await client.call_tool("get_item", {"item_id": added["user_item_id"]})
         recent = (await client.call_tool("list_recent", {"limit": 1})).structured_content
+        [newest] = [one["id"] for one in recent["items"]]
+        same = await client.call_tool("get_item", {"item_id": newest})
     assert added == {
         "status": "ready",
         "user_item_id": added["user_item_id"],
@@ -109,12 +111,11 @@ async def test_what_is_added_is_found_read_and_listed(house: House, era: str, pa
         found.structured_content["mode"] == "keyword" and found.structured_content["query"] == title
     )
     assert item.content[0].text.startswith(f"# {title}\n") and item.content[0].text.endswith(TIDES)
-    assert (
-        item.structured_content | {"text": TIDES, "in_kb": True, "kind": "text", "folders": []}
-        == item.structured_content
-    )
-    assert item.structured_content["sections"][0]["text"] == TIDES
-    assert [one["id"] for one in recent["items"]] == [added["user_item_id"]]
+    told = item.structured_content
+    assert told | {"text": TIDES, "in_kb": True, "kind": "text", "next_section": None} == told
+    assert told["sections"] == [{"index": 0, "start": 0, "end": len(TIDES)}]
+    assert told["id"] == added["user_item_id"] and same.structured_content == told
+    assert recent["items"][0] | {"type": "document", "title": title} == recent["items"][0]
 
 
 async def test_the_answer_of_add_is_also_the_text(house: House) -> None:
@@ -142,7 +143,8 @@ async def test_a_title_of_two_lines_does_not_look_like_two_entries(house: House)
     assert item.structured_content["title"] == found.structured_content["hits"][0]["title"] == title
     assert item.content[0].text.startswith(f"# {shown}\n")
     assert found.content[0].text.partition("\n")[0].endswith(f") {shown}")
-    assert recent.content[0].text.startswith(f"1. {shown} (")
+    assert recent.content[0].text.partition("] ")[2].startswith(f"{shown} (")
+    assert len(recent.content[0].text.splitlines()) == 1
 
 
 async def test_tools_tell_agents_and_clients_what_they_are(house: House) -> None:
@@ -542,5 +544,5 @@ async def test_no_argument_has_to_be_in_a_header_too(house: House) -> None:
         assert "x-mcp-header" not in (await client.list_tools()).model_dump_json()
 
 
-async def _no_answer(*_: object) -> None:
+async def _no_answer(*_: object, **__: object) -> None:
     return None

@@ -7,9 +7,10 @@ import pytest
 from mcp import Client, MCPError
 
 from commonplace import errors
-from commonplace.interfaces.actions.items import moment
+from commonplace.interfaces.actions.shapes import moment
 from commonplace.interfaces.mcp.server import ALL_TOOLS, Toolset
 from commonplace.model import Caller, Capability, Hit, Mode, Passage, SearchResult, now
+from commonplace.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
@@ -18,8 +19,17 @@ MODES = ("2026-07-28", "legacy")
 QUOTA = {"resource": "transcription_minutes", "tier": "free", "cap_per_month": 60}
 
 
+def toolset(**services: Any) -> Toolset:
+    """All tools on services that a test makes up; everybody may call them."""
+    access = SimpleNamespace(require=lambda *_: None)
+    return Toolset(
+        ALL_TOOLS,
+        SimpleNamespace(settings=Settings(), access=access, **services),  # type: ignore[arg-type]
+    )
+
+
 def client(mode: str, **services: Any) -> Client:
-    return Client(Toolset(ALL_TOOLS, SimpleNamespace(**services)).server(_caller), mode=mode)  # type: ignore[arg-type]
+    return Client(toolset(**services).server(_caller), mode=mode)
 
 
 async def _caller(_: object) -> Caller:
@@ -27,7 +37,7 @@ async def _caller(_: object) -> Caller:
 
 
 def failing(error: Exception) -> Any:
-    async def recent(*_: Any) -> Any:
+    async def recent(*_: Any, **__: Any) -> Any:
         raise error
 
     return SimpleNamespace(recent=recent)
@@ -131,6 +141,7 @@ async def test_a_degraded_answer_says_so() -> None:
                 "text": "High\nwater.",
                 "url": address,
                 "created_at": moment(at),
+                "published_at": None,
                 "origin": "you",
             }
         ],

@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 from subprocess import PIPE, Popen, run
+from threading import Event
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.interfaces.command import Commands
+from tests.webserver import Wire, web_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -48,6 +50,23 @@ async def test_a_client_adds_and_finds(environment: dict[str, str], mode: str) -
     assert (
         found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
     )
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_errors_are_results_where_a_setting_says_so(
+    environment: dict[str, str], mode: str
+) -> None:
+    asked = {**environment, "COMMONPLACE_MCP_ERRORS": "result"}
+    server = StdioServerParameters(command=sys.executable, args=COMMAND, env=asked)
+    async with Client(server, mode=mode) as client:
+        wrong = await client.call_tool("get_item", {"item_id": "nowhere"})
+        with pytest.raises(MCPError) as unknown:
+            await client.call_tool("forget_everything", {})
+    assert wrong.is_error
+    assert wrong.content[0].text == "No item 'nowhere'. Use search to find its id."
+    assert wrong.structured_content["code"] == -32603
+    assert wrong.structured_content["data"]["error"] == "not_found"
+    assert unknown.value.code == -32602
 
 
 async def test_a_revoked_token_is_refused_at_once(
@@ -101,6 +120,44 @@ def test_every_line_is_answered_and_nothing_else_is_printed(environment: dict[st
         assert ask(json.dumps(call))["result"]["structuredContent"]["hits"] == []
         process.stdin.close()
         assert process.stdout.read() == "" and process.wait(20) == 0
+
+
+def test_a_cancelled_call_ends_and_stores_nothing(environment: dict[str, str]) -> None:
+    asked, left = Event(), Event()
+
+    def slow(wire: Wire) -> None:
+        asked.set()
+        wire.sock.recv(1)  # nothing, when the other end closes
+        left.set()
+
+    with web_server() as web:
+        web.pages["/slow"] = slow
+        with Popen(
+            [sys.executable, *COMMAND],
+            env={**environment, "COMMONPLACE_FETCH_ALLOW_HOSTS": web.host},
+            stdin=PIPE,
+            stdout=PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin and process.stdout
+
+            def send(method: str, params: Any, **number: int) -> None:
+                message = {"jsonrpc": "2.0", "method": method, "params": params, **number}
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+
+            send("initialize", INITIALIZE, id=1)
+            page = {"kind": "url", "url": f"{web.url}/slow"}
+            send("tools/call", {"name": "add_to_knowledge", "arguments": page}, id=2)
+            assert asked.wait(30)
+            send("notifications/cancelled", {"requestId": 2})
+            assert left.wait(10)  # long before the fetch would time out
+            send("tools/call", {"name": "list_recent"}, id=3)
+            answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+            process.stdin.close()
+            assert process.wait(20) == 0
+    assert [answer["id"] for answer in answers] == [1, 3]
+    assert answers[1]["result"]["structuredContent"] == {"items": []}
 
 
 def test_what_was_asked_before_the_input_ended_is_answered(environment: dict[str, str]) -> None:

@@ -8,15 +8,13 @@ version, provides the envelope of an answer. Everything but an ordinary tool cal
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import orjson
-from mcp.server import Server
 from mcp.server.runner import modern_error_data
 from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS, InboundModernRoute, classify_inbound_request
-from mcp_types import DEFAULT_NEGOTIATED_VERSION, SERVER_INFO_META_KEY, CallToolResult, RequestId
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, CallToolResult, RequestId
 from mcp_types.methods import serialize_server_result, validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -26,6 +24,7 @@ from starlette.types import Receive
 
 from commonplace.interfaces.http.gate import Json
 from commonplace.interfaces.mcp.errors import invalid_params_error, with_json_rpc_errors
+from commonplace.interfaces.mcp.server import IDENTITY
 from commonplace.interfaces.mcp.tools import ToolAnswer
 from commonplace.model import Caller, Json as Body
 
@@ -42,11 +41,11 @@ Call = Callable[..., Awaitable[ToolAnswer]]
 
 
 class FastCalls:
-    def __init__(self, server: Server[Any], call: Call) -> None:
+    def __init__(self, call: Call) -> None:
         """`call` runs a tool by name; none of its arguments may be required in headers too."""
         self._call = with_json_rpc_errors(call)
         self._envelopes = {
-            version: _empty_answer(server, version)
+            version: _empty_answer(version)
             for version in (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
         }
 
@@ -128,17 +127,13 @@ class FastCalls:
         return Json({"jsonrpc": "2.0", "id": number, "result": result})
 
 
-def _empty_answer(server: Server[Any], version: str) -> Body:
+def _empty_answer(version: str) -> Body:
     """Return an empty answer in the form of this protocol version."""
     nothing = CallToolResult(content=[], structured_content={}).model_dump(
         by_alias=True, mode="json", exclude_none=True
     )
     answer = serialize_server_result(METHOD, version, nothing)
-    if version not in MODERN_PROTOCOL_VERSIONS:
-        return answer
-    # Without the icon, which would be in every answer; `server/discover` has it.
-    stamp = {key: server.server_info_stamp[key] for key in ("name", "version")}
-    return answer | {"_meta": {SERVER_INFO_META_KEY: stamp}}
+    return answer | ({"_meta": IDENTITY} if version in MODERN_PROTOCOL_VERSIONS else {})
 
 
 async def _while_connected(receive: Receive, work: Awaitable[Response]) -> Response:

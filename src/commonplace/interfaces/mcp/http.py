@@ -65,7 +65,7 @@ class Endpoint:
         self, server: Server[Any], toolset: Toolset | None = None, *, stateful: bool = False
     ) -> None:
         self._stateful, self._toolset = stateful, toolset
-        self._calls = FastCalls(server, toolset.call) if toolset else None
+        self._calls = FastCalls(toolset.call) if toolset else None
         self._streaming = StreamableHTTPSessionManager(
             server, stateless=not stateful, max_request_body_size=MAX_BODY
         )

@@ -11,6 +11,7 @@ from mcp.server.caching import CacheHint
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    SERVER_INFO_META_KEY,
     CallToolRequestParams,
     CallToolResult,
     DiscoverResult,
@@ -42,6 +43,8 @@ ENDPOINTS = {
 ALL_TOOLS = [*ENDPOINTS["knowledge"], *ENDPOINTS["graph"], *ENDPOINTS["disks"]]
 SEARCHES = ("search", "search_knowledge_base", "search_knowledge")
 HANDSHAKE_VERSION = "2025-11-25"
+# Stamped on answers of the newest protocol; the icon is only in that to `server/discover`.
+IDENTITY = {SERVER_INFO_META_KEY: {"name": "commonplace", "version": commonplace.__version__}}
 # The list changes with the server's version and differs between tokens.
 CACHE = CacheHint(ttl_ms=300_000, scope="private")
 
@@ -185,13 +188,15 @@ class Toolset:
                 ctx.session.report_progress,
                 errors_as_results=wants_results(ctx.request),
             )
+            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             # Over stdio, clients of all protocols cancel by a notification.
-            cancels = ctx.request is None or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            cancels = modern or ctx.request is None
             answer = await (work if cancels else self._to_the_end(work))
             return CallToolResult(
                 content=[TextContent(type="text", text=answer.text)],
                 structured_content=dict(answer.structured),
                 is_error=answer.is_error,
+                _meta=IDENTITY if modern else None,
             )
 
         return new_server(
