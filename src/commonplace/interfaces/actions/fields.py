@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import EnumType
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -55,6 +55,7 @@ class Input(BaseModel):
         return check_text(value)
 
 
+Mark = TypeVar("Mark")
 Parsed = TypeVar("Parsed", bound=Input)
 
 
@@ -144,6 +145,29 @@ class Cli:
     null: str | None = None  # the text that stands for null, beside '' where a field is changed
 
 
+@dataclass(frozen=True, slots=True)
+class Display:
+    """How forms and tables show a field."""
+
+    label: str = ""  # `Due` in the place of `Due date`
+    type: str = ""  # of the input in a form
+
+
+def mark(shape: type[Input], name: str, default: Mark) -> Mark:
+    """Return how a field is marked with a class such as `Cli`; the default if it is not."""
+    info = shape.model_fields[name]
+    parts = get_args(info.annotation)  # of an optional field, the mark may be within
+    inner = [each for part in parts for each in getattr(part, "__metadata__", ())]
+    return [each for each in (default, *inner, *info.metadata) if isinstance(each, type(default))][
+        -1
+    ]
+
+
+def label(shape: type[Input], name: str) -> str:
+    """Return the name of a field for people."""
+    return mark(shape, name, Display()).label or name.replace("_", " ").capitalize()
+
+
 def check_text(value: Any) -> Any:
     """Refuse NUL and lone surrogates, which neither database can store."""
     for text in value if isinstance(value, list) else [value]:
@@ -230,7 +254,7 @@ KNOWLEDGE_TYPES = tuple(kind.value for kind in EntityType if kind is not EntityT
 
 Title = Annotated[str, chars(1, 500), NOT_BLANK]
 Name = Annotated[str, chars(1, 200), NOT_BLANK]
-Email = Annotated[str, chars(3, 320, pattern=r"^[^@\s]+@[^@\s]+$")]
+Email = Annotated[str, chars(3, 320, pattern=r"^[^@\s]+@[^@\s]+$"), Display(type="email")]
 Query = Annotated[
     str,
     chars(1, 10_000, "What to search for, in natural language or exact words"),
@@ -272,7 +296,9 @@ Category = Annotated[
 Tags = Annotated[Words, about("Tags"), Cli("--tag")]
 Languages = Annotated[Words, about("Programming languages"), Cli("--language")]
 Technologies = Annotated[Words, about("Technologies involved"), Cli("--technology")]
-Assignees = Annotated[Words, about("Names of the assignees"), Cli("--assignee")]
+Assignees = Annotated[
+    Words, about("Names of the assignees"), Cli("--assignee"), Display("Who does it")
+]
 Metadata = Annotated[Json, about("Additional structured data"), Cli(hidden=True)]
 Statuses = Annotated[str, chars(0, 200, "One or several: `todo,doing`")]
 
@@ -325,7 +351,9 @@ InKb = Annotated[bool, about("Whether it is searchable"), Cli("--kb/--no-kb")]
 
 # -- dates and amounts
 
-DueDate = Annotated[str, chars(0, 40, "ISO date: YYYY-MM-DD"), Cli("--due")]
+DueDate = Annotated[
+    str, chars(0, 40, "ISO date: YYYY-MM-DD"), Cli("--due"), Display("Due", type="date")
+]
 Since = Annotated[str, chars(0, 40, "Only newer ones: ISO date or time, or an age: 12h, 7d, 2w")]
 Hours = Annotated[float, Field(gt=0, le=100_000), NUMBER]
 Page = Annotated[int, number(1, 1_000_000, "Page number"), WHOLE]

@@ -9,7 +9,7 @@ import typer
 
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.actions.action import Action, Answer
-from commonplace.interfaces.actions.fields import Cli, Patch, parse
+from commonplace.interfaces.actions.fields import Cli, Patch, mark, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.cli.command import Command, Session
 from commonplace.interfaces.cli.render import render
@@ -119,13 +119,10 @@ def _actions(path: str) -> list[Action]:
 
 
 def _field(action: Action, name: str) -> CliField:
-    info = action.input.model_fields[name]
-    kinds = get_args(info.annotation)  # of an optional field, the mark may be within
-    inner = [each for kind in kinds for each in getattr(kind, "__metadata__", ())]
-    marks = [each for each in (*inner, *info.metadata) if isinstance(each, Cli)]
-    mark = marks[-1] if marks else Cli()
-    null = "" if issubclass(action.input, Patch) else mark.null
-    return CliField(name, mark, null if type(None) in kinds else None)
+    found = mark(action.input, name, Cli())
+    null = "" if issubclass(action.input, Patch) else found.null
+    optional = type(None) in get_args(action.input.model_fields[name].annotation)
+    return CliField(name, found, null if optional else None)
 
 
 async def find_id(session: Session, field: str, wanted: str) -> str:

@@ -7,7 +7,15 @@ from markupsafe import Markup
 from starlette.datastructures import FormData
 
 from commonplace.core.people.accounts import LONGEST, SHORTEST
-from commonplace.interfaces.actions.fields import Input, Name, chars, parse
+from commonplace.interfaces.actions.fields import (
+    Display,
+    Input,
+    Name,
+    chars,
+    label,
+    mark,
+    parse,
+)
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.model import Json
 
@@ -18,15 +26,14 @@ ATTRIBUTES = {
     "minimum": "min",
     "maximum": "max",
 }
-TYPES = {"due_date": "date", "email": "email", "password": "password"}  # of inputs, by field
 
 
 class AccountFields(Input):
     """The fields of an account, which only the web app asks for. The core checks them."""
 
     name: Name
-    email: Annotated[str, chars(3, 200)]
-    password: Annotated[str, chars(SHORTEST, LONGEST)]
+    email: Annotated[str, chars(3, 200), Display(type="email")]
+    password: Annotated[str, chars(SHORTEST, LONGEST), Display(type="password")]
     passkey: Annotated[str, chars(0, 100)] = ""
 
 
@@ -36,13 +43,14 @@ INPUTS = {name: action.input for name, action in ACTIONS.items()} | {"account": 
 @cache
 def field(action: str, name: str) -> Json:
     """Return the schema of a field. `null`: whether it may be; `needed`: whether it must be filled
-    in, also where the action leaves it as it is when it is left out."""
+    in, also where the action leaves it as it is when it is left out; `label`: its name."""
     schema = INPUTS[action].model_json_schema()
     found: Json = schema["properties"][name]
     kinds = [kind for kind in found.get("anyOf", [found]) if kind["type"] != "null"]
     required = name in schema.get("required", ()) or kinds[0].get("minLength", 0) > 0
     null = "anyOf" in found
-    return {**kinds[0].get("items", {}), **kinds[0], "null": null, "needed": required and not null}
+    said = {"null": null, "needed": required and not null, "label": label(INPUTS[action], name)}
+    return {**kinds[0].get("items", {}), **kinds[0], **said}
 
 
 def attributes(action: str, name: str, *, needed: bool = True) -> Markup:
@@ -51,8 +59,8 @@ def attributes(action: str, name: str, *, needed: bool = True) -> Markup:
     said = {to: found[key] for key, to in ATTRIBUTES.items() if key in found}
     if said.get("minlength", 0) < 2:  # `required` says it
         said.pop("minlength", None)
-    if name in TYPES:
-        said = {"type": TYPES[name]} | ({} if TYPES[name] == "date" else said)
+    if kind := mark(INPUTS[action], name, Display()).type:
+        said = {"type": kind} | ({} if kind == "date" else said)
     parts = [Markup('{}="{}"').format(*pair) for pair in said.items()]
     return Markup(" ").join([*parts, "required"] if needed and found["needed"] else parts)
 
