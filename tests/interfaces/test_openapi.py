@@ -139,6 +139,15 @@ def test_the_errors_that_can_happen_are_listed_and_no_others(action: Action) -> 
     assert operation["responses"].keys() == expected
 
 
+def test_probes_list_theirs() -> None:
+    listed = {path: {*openapi()["paths"][path]["get"]["responses"]} for path in PROBES}
+    assert listed == {
+        "/healthz": {"200"},
+        "/readyz": {"200", "503"},
+        "/metrics": {"200", "401", "429", "503"},
+    }
+
+
 @pytest.mark.parametrize("action", ROUTED.values(), ids=ROUTED)
 def test_headers_are_listed_where_they_are_read(action: Action) -> None:
     listed = {

@@ -1,6 +1,7 @@
 """/openapi.json for programs and /docs for people, made of the actions."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from html import escape
 from typing import Any
@@ -48,6 +49,7 @@ _BY_VERB = {
     409: "folders.rename members.change_role members.remove reflection.accept reflection.edit "
     "reflection.reject",
 }
+_OF_PROBES = {"/readyz": (503,), "/metrics": (401, 429, 503)}
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -195,12 +197,12 @@ def _responses(action: Action, schemas: Schema, has_body: bool) -> Schema:
         *((412,) if guarded else ()),
         *(status for status, verbs in _BY_VERB.items() if action.verb in verbs.split()),
     }
-    problem = {"application/json": {"schema": PROBLEM.reference}}
-    shown |= {
-        str(status): {"description": ERRORS[status], "content": problem}
-        for status in sorted(possible)
-    }
-    return shown
+    return shown | _problems(sorted(possible))
+
+
+def _problems(statuses: Iterable[int]) -> Schema:
+    content = {"application/json": {"schema": PROBLEM.reference}}
+    return {str(each): {"description": ERRORS[each], "content": content} for each in statuses}
 
 
 def _add_shape(shape: Shape, schemas: Schema) -> None:
@@ -219,7 +221,8 @@ def _probe(route: Route) -> Schema:
         "summary": title.rstrip("."),
         "tags": ["probes"],
         "security": [{"token": []}] if route.path == "/metrics" else [],
-        "responses": {"200": {"description": "Success", "content": plain}},
+        "responses": {"200": {"description": "Success", "content": plain}}
+        | _problems(_OF_PROBES.get(route.path, ())),
     }
     return shown | ({"description": description} if description else {})
 
