@@ -1,6 +1,6 @@
 """Actions on entities: add, search, read, list, change, delete, and correct memories."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,7 +57,7 @@ from commonplace.interfaces.actions.shapes import (
     said,
     within,
 )
-from commonplace.model import Caller, Item, ItemFilter, Json
+from commonplace.model import AUTHORED, Caller, Item, ItemFilter, Json
 from commonplace.settings import Settings
 
 if TYPE_CHECKING:
@@ -101,6 +101,13 @@ class EntityFields(KnowledgeFields):
     assignees: Assignees = []
     priority: Annotated[Priority | None, about("Of tasks and epics; medium by default")] = None
     due_date: DueDate | None = None
+
+
+# Fields that only tasks and epics have, and those of them that are not lists.
+WORK_FIELDS = [
+    name for name in EntityFields.model_fields if name not in KnowledgeFields.model_fields
+]
+WORK_FACTS = [name for name in WORK_FIELDS if EntityFields.model_fields[name].default != []]
 
 
 class Add(EntityFields):
@@ -186,7 +193,7 @@ class ListEntities(Paged):
 _Changes = patch_of(
     "EntityChanges",
     EntityFields,
-    "title content category languages tags technologies assignees priority due_date metadata",
+    " ".join(EntityFields.model_fields),
     entity_id=(ItemId, ...),
     expected_revision=(ExpectedRevision, None),
 )
@@ -242,6 +249,12 @@ def _entity_id(path: str) -> Field:
     return Field(str | None, get)
 
 
+def authored(names: Iterable[str]) -> dict[str, Any]:
+    """Authored fields of a value's `item`; no priority is null."""
+    priority = Field(str | None, lambda value, call: value.item.priority or None)
+    return {name: priority if name == "priority" else f"item.{name}" for name in names}
+
+
 CONFLICT = Shape(
     "Conflict",
     "commonplace.core.entities.duplicates.SimilarItem",
@@ -263,12 +276,10 @@ ENTITY = Shape(
     id="item.entity_id",
     item_id="item.id",
     **within(
-        "item",
-        "public_id entity_type title category languages tags technologies assignees status "
-        "due_date summary revision origin created_at updated_at",
+        "item", "public_id entity_type title status summary revision origin created_at updated_at"
     ),
+    **authored(AUTHORED),
     name="item.title",
-    priority=Field(str | None, lambda entity, call: entity.item.priority or None),
     project=_entity_id("project"),
     epic=_entity_id("epic"),
     depends_on=Field(

@@ -8,12 +8,15 @@ from commonplace.interfaces.actions.entities import (
     CONFLICT,
     ENTITY,
     FULL_ENTITY,
+    WORK_FACTS,
+    WORK_FIELDS,
     Add,
     AddInEpic,
     EntityFields,
     OneEntity,
     OneEntityAt,
     added_in_full,
+    authored,
     change_done,
     changed,
 )
@@ -148,7 +151,7 @@ class WorkFields(EntityFields):
     aliases = {"epic_id": "epic", "project_id": "project"}
 
 
-_OF_BOTH = "title status priority assignees due_date tags technologies languages category project"
+_OF_BOTH = f"title status {' '.join(WORK_FIELDS)} tags technologies languages category project"
 _WHICH: dict[str, tuple[Any, Any]] = {
     "entity_id": (ItemId, ...),
     "expected_revision": (ExpectedRevision, None),
@@ -173,9 +176,7 @@ RANKED = Shape(
     id="item.entity_id",
     title="item.title",
     status="item.status",
-    priority=Field(str | None, lambda ranked, call: ranked.item.priority or None),
-    due_date="item.due_date",
-    assignees="item.assignees",
+    **authored(WORK_FIELDS),
     waits_for=Field(
         list[str], lambda ranked, call: [other.entity_id for other in ranked.waits_for]
     ),
@@ -227,7 +228,7 @@ def _suggested(value: Any, call: Call) -> Done:
 
 
 def _task_line(task: Json) -> str:
-    facts = ", ".join(filter(None, [task["status"], task["priority"], task["due_date"]]))
+    facts = ", ".join(filter(None, map(task.get, ("status", *WORK_FACTS))))
     reasons = "; ".join(task["reasons"])
     return f"- [{task['id']}] {on_one_line(task['title'])} ({facts}): {reasons}."
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from commonplace.errors import Invalid
+from commonplace.interfaces.actions.entities import WORK_FIELDS
 from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
 from commonplace.model import Json, Kind
@@ -13,7 +14,7 @@ from commonplace.model.workflow import MACHINES, STEPS, TASK
 from commonplace.text import front_matter
 
 WORK = ("project", "task", "epic")  # they are added, not remembered
-FIELDS_OF_WORK = ("assignees", "priority", "due_date", "depends_on", "epic", "repository_url")
+FIELDS_OF_WORK = (*WORK_FIELDS, "depends_on", "epic", "repository_url")
 CORRECTIONS = {"wrong": "mark_wrong", "stale": "mark_stale"}
 
 Work = Annotated[Literal["task", "epic"], typer.Option("--type", help="What it is.")]

@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from commonplace.interfaces.actions.action import Answer
+from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
+from commonplace.interfaces.actions.fields import label
 from commonplace.interfaces.cli import output
 from commonplace.model import Json
 from commonplace.model.workflow import notes
@@ -107,8 +109,8 @@ def _entity(found: Answer) -> None:
     linked = (found.value.project, found.value.epic)
     project, epic = (other.title if other else "" for other in linked)
     facts = {
-        **{name: entity[name] for name in ("status", "priority")},
-        "due": entity["due_date"],
+        "status": entity["status"],
+        **{name: entity[field] for name, field in FACTS.items()},
         "project": project,
         "epic": epic,
         "depends on": [other.title for other in found.value.depends_on],
@@ -198,13 +200,8 @@ def _suggestions(found: Answer) -> None:
     output.note(found.json["message"])
 
 
-WORK: Columns = {
-    "id": "id",
-    "status": "status",
-    "priority": "priority",
-    "due": "due_date",
-    "title": "title",
-}
+FACTS = {label(EntityFields, name).lower(): name for name in WORK_FACTS}  # priority, due ...
+WORK: Columns = {"id": "id", "status": "status", **FACTS, "title": "title"}
 ADDED = "{message} ({id})"
 RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "search_knowledge_base": _hits,

@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse, Response
 from commonplace.core.entities.entities import Entity
 from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
+from commonplace.interfaces.actions.entities import WORK_FIELDS
 from commonplace.interfaces.web.markdown_html import rendered
 from commonplace.interfaces.web.pages.graph import draw
 from commonplace.interfaces.web.request import WebRequest, get, post, post_then
@@ -28,7 +29,7 @@ JOINS: dict[str, tuple[str, ...]] = {
     EntityType.TASK: ("project", "epic"),
     EntityType.EPIC: ("project",),
 }
-FIELDS = "title content priority due_date assignees"
+FIELDS = f"title content {' '.join(WORK_FIELDS)}"
 
 
 async def show(request: WebRequest) -> Response:
@@ -112,6 +113,7 @@ async def one(request: WebRequest) -> Response:
         today=f"{now():%Y-%m-%d}",
         text=rendered(entity.text or ""),
         notes=notes(item),
+        fields=WORK_FIELDS,
         state=machine.state(item) if machine else "",
         next=machine.next[machine.state(item)] if machine else (),
         drawing=drawn,
