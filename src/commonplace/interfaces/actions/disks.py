@@ -1,7 +1,7 @@
 """Actions on disks: search, read, list, publish, save."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,6 @@ from commonplace.interfaces.actions.fields import (
     WHOLE,
     AudienceName,
     DiskScopeName,
-    FromSection,
     Id,
     Input,
     MaxChars,
@@ -74,7 +73,7 @@ class OneDisk(Input):
 
 
 class ReadDisk(OneDisk):
-    from_section: Annotated[FromSection, about("Section to begin with, from 1")] = 1
+    from_section: Annotated[int, number(1, 1_000_000, "Section to begin with, from 1"), WHOLE] = 1
     max_chars: MaxChars | None = None
 
 
@@ -302,6 +301,8 @@ async def _read(services: "Services", caller: Caller, args: ReadDisk) -> PartOfD
         part = read_part(disk.view.text, disk.view.sections, start, args.max_chars)
         following = None if part.next_section is None else part.next_section + 1
         sections = [disk.view.sections[place.index] for place in part.places]
+        if part.cut and sections:
+            sections = [replace(sections[0], text=part.text)]
         return PartOfDisk(disk, sections, part.text, following)
     if start and start >= len(disk.view.sections):
         raise Invalid(f"`from_section` is out of range: it has {len(disk.view.sections)} sections.")

@@ -183,6 +183,7 @@ ChangeItem = patch_of(
 # -- answers
 
 TRUNCATED = "The source has more text than the 5 MB that are kept of one"
+CUT = "This section is cut. Raise max_chars to read all of it."
 ORIGIN = "you (a person), agent (a token), web (fetched) or upload (a file)"
 
 ADDED = Shape(
@@ -275,6 +276,7 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     text="text",
     sections=Field([SECTION], lambda part, call: brief_sections(part, call)),
     next_section="next_section",
+    cut=Field(bool, lambda part, call: part.cut or None, CUT, True),
     **within("item", "summary key_points tags in_kb"),
     folders=many(FOLDER_REF, "folders"),
     status=Field(str | None, lambda part, call: _unread(part.item)),
@@ -351,6 +353,8 @@ def _item_text(item: Json, value: Any) -> str:
     if item["key_points"]:
         parts.append("## Key points\n\n" + "\n".join(f"- {each}" for each in item["key_points"]))
     parts += ["---", item["text"]]
+    if value.cut:
+        parts.append(CUT)
     if item["next_section"] is not None:
         parts.append(f"Continues: get_item(item_id, from_section={item['next_section']})")
     return "\n\n".join(parts)

@@ -224,6 +224,7 @@ def _about_fetched(fetched: Fetched, call: Call) -> Json:
         **({"transcription_status": status} if status else {}),
         "sections": brief_sections(fetched.part, call),
         "next_section": fetched.part.next_section,
+        **({"cut": True} if fetched.part.cut else {}),
     }
 
 
