@@ -148,6 +148,9 @@ async def test_any_metadata_is_survived(house: House, owner: httpx.AsyncClient) 
     await house.app.entities.add(house.owner, odd, sync=True)
     with pytest.raises(Invalid, match="No project ''"):
         await house.app.entities.find_project(house.owner, "")
+    for empty in ("/", "//", "https://"):  # the address of no repository
+        with pytest.raises(Invalid, match=f"No project '{empty}'"):
+            await house.app.entities.find_project(house.owner, empty)
     with pytest.raises(Invalid, match="No project '7'"):
         await house.app.entities.find_project(house.owner, "7")
     note = await add(owner, title="A note")

@@ -293,8 +293,7 @@ async def find_project(store: Store, scope: Scope, text: str) -> Item:
         return item
     projects, _ = await store.items.list_page(scope, _ACTIVE, limit=MOST, offset=0, count=False)
     found = [each for each in projects if each.title.casefold() == text.casefold()]
-    if not found and text:
-        address = _repository(text)
+    if not found and (address := _repository(text)):
         found = [p for p in projects if address == _repository(p.metadata.get("repository_url"))]
     if not found:
         raise Invalid(f"No project {shown!r}.", id=shown)
