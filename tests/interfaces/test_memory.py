@@ -149,6 +149,20 @@ async def test_one_key_tells_the_same_conflicts_again(owner: httpx.AsyncClient) 
     assert second["conflicts"] == first["conflicts"]
 
 
+async def test_one_key_tells_nothing_of_conflicts_that_were_deleted(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    words = WORDS | {"title": "Soon deleted"}
+    conflict = (await owner.post("/api/v1/memory/remember", json=words)).json()["id"]
+    keyed = WORDS | {"idempotency_key": "k"}
+    first = (await owner.post("/api/v1/memory/remember", json=keyed)).json()
+    assert [each["id"] for each in first["conflicts"]] == [conflict]
+    assert (await owner.delete(f"/api/entities/{conflict}")).is_success
+    assert "Soon deleted" not in str(await house.app.memory.capture(house.owner, first["id"]))
+    again = (await owner.post("/api/v1/memory/remember", json=keyed)).json()
+    assert (again["repeated"], again["conflicts"]) == (True, [])
+
+
 async def test_one_key_is_one_memory_also_for_those_who_ask_at_once(
     house: House, owner: httpx.AsyncClient
 ) -> None:

@@ -180,6 +180,19 @@ async def test_scoped_tokens_see_what_they_queued_themselves(
     assert (await owner.get("/api/v1/memory/candidates")).json()["total"] == 4
 
 
+async def test_accepting_again_tells_only_of_conflicts_that_the_caller_sees(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    text = "We decided to paint the shed red."
+    async with house.client("two_folder") as client:
+        queued = await reflect(client, content=text, persist=True, review=True)
+        path = f"/api/v1/memory/candidates/{queued['candidates'][0]['candidate_id']}/accept"
+        await house.app.entities.add(house.owner, NewEntity("Hidden shed", text, "decision"))
+        first, again = (await owner.post(path)).json(), (await client.post(path)).json()
+    assert "Hidden shed" in [each["name"] for each in first["conflicts"]]
+    assert (again["id"], again["repeated"], again["conflicts"]) == (first["id"], True, [])
+
+
 @pytest.mark.parametrize(
     ("wish", "message"),
     [

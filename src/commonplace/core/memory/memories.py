@@ -148,7 +148,12 @@ class Memory(Service):
                 capture=lambda item_id, conflicts: replace(
                     capture,
                     item_id=item_id,
-                    answer={"conflicts": [asdict(each) for each in conflicts]},
+                    # without names: those items may be renamed, deleted or filed elsewhere
+                    answer={
+                        "conflicts": [
+                            asdict(replace(each, entity_id="", name="")) for each in conflicts
+                        ]
+                    },
                 ),
                 relations=joins,
                 beside=memo.replaces,
@@ -298,11 +303,18 @@ class Memory(Service):
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = "" if same else "; the new text was not stored: its idempotency_key was used before"
+        first = [SimilarItem(**each) for each in (capture.answer or {}).get("conflicts", ())]
+        # The first answer may have been another caller's: of a candidate that two have accepted.
+        seen = await self._store.items.get_many(caller.scope, [each.item_id for each in first])
         return Remembered(
             item,
             capture,
             f"Remembered before: {capture.title}{told}",
-            tuple(SimilarItem(**each) for each in (capture.answer or {}).get("conflicts", ())),
+            tuple(
+                replace(each, entity_id=there.entity_id, name=there.title)
+                for each in first
+                if (there := seen.get(each.item_id))
+            ),
             repeated=True,
         )
 
