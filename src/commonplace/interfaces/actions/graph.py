@@ -354,7 +354,7 @@ ACTIONS = (
         "GET /api/explore",
         cli="related",
         tool=Tool(
-            "Browse entities without a query: by type, project and status, newest first, or from "
+            "Explore entities without a query: by type, project and status, newest first, or from "
             "one entity on.",
             _walk_text,
             shape=WALK_TOOL,

@@ -305,8 +305,8 @@ ACTIONS = (
         "POST /api/search",
         cli="search",
         tool=Tool(
-            "The default search: tasks, memories and documents by meaning and words, with "
-            "filters; one result each, with its best passage. Search before answering from "
+            "Search tasks, memories and documents by meaning and words: the default search, with "
+            "filters; one result each, with its best passage. Use it before answering from "
             "memory. fetch reads one in full.",
             results_text,
             shape=RESULTS_TOOL,
