@@ -3,9 +3,11 @@
 import pytest
 
 from commonplace.core.entities.duplicates import CANDIDATES
-from commonplace.core.entities.validation import NewEntity, since
+from commonplace.core.entities.validation import CHECKS, NewEntity, since
 from commonplace.errors import CapabilityDenied, Invalid
-from commonplace.model import EntityType, ItemFilter, Kind, Scope, now
+from commonplace.interfaces.actions.registry import ACTIONS
+from commonplace.model import AUTHORED, EntityType, ItemFilter, Kind, Scope, now
+from commonplace.text import front_matter
 from tests.interfaces.conftest import OpenHouse
 from tests.interfaces.house import House
 
@@ -23,6 +25,14 @@ async def count(house: House) -> int:
     return (
         await house.app.store.items.list_page(house.owner.scope, ItemFilter(), limit=1, offset=0)
     )[1]
+
+
+@pytest.mark.parametrize("name", AUTHORED)
+def test_every_authored_field_is_taken_checked_changed_and_exported(name: str) -> None:
+    assert name in NewEntity.__dataclass_fields__ and name in CHECKS
+    for action in ("add", "add_entity", "add_task", "add_epic", "update_entity", "update_task"):
+        assert name in ACTIONS[action].input.model_fields, action
+    assert name in {"tags", *front_matter.FIELDS, *front_matter.ENTITY_FIELDS}
 
 
 @pytest.mark.parametrize(
