@@ -11,7 +11,7 @@ import pytest
 from commonplace.adapters.embed.wordllama import StaticEmbedder
 from commonplace.adapters.summarize.extractive import LocalTransformer
 from commonplace.core.transfer.markdown_folder import import_folder
-from commonplace.errors import EmbeddingFailed
+from commonplace.errors import EmbeddingFailed, StorageFailed
 from commonplace.model import ItemFilter, Job, JobState, Transformed
 from tests.core.workshop import Workshop, open_workshop
 
@@ -154,8 +154,11 @@ async def test_what_takes_longer_than_a_lease_is_not_given_to_another_worker(
         (tmp_path / "notes").mkdir()
         await import_notes(shop, tmp_path / "notes", 3)
         jobs, extend = shop.app.store.jobs, shop.app.store.jobs.extend
+        outages = [StorageFailed("The database is busy.")]
 
         async def noting(*args: Any) -> None:
+            if outages:
+                raise outages.pop()
             await extend(*args)
             renewed.set()
 

@@ -45,7 +45,10 @@ async def renewing_lease(renew: Callable[[], Awaitable[None]]) -> AsyncIterator[
     async def hold() -> None:
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            await renew()
+            try:
+                await renew()
+            except Exception as error:  # the database may be back before the lease expires
+                log.warning("A lease could not be renewed; trying again: %s", error)
 
     holding = asyncio.create_task(hold())
     try:
