@@ -106,7 +106,7 @@ def read_part(
             Place(n, *(min(edge - begin, len(shown)) for edge in places[n]))
             for n in range(from_section, end if places else from_section)
         ),
-        end if end < len(starts) else None,
+        end if edges[end] < len(text) else None,  # notes on a task come after the text
         begin + len(shown) < edges[end],
     )
 
