@@ -4,7 +4,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
-from pydantic import BeforeValidator, model_validator
+from pydantic import (
+    BeforeValidator,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from commonplace import model
 from commonplace.interfaces.actions.action import Action, Tool
@@ -135,11 +141,14 @@ class Paged(Input):
         return (self.page - 1) * self.per_page
 
 
-def _any(value: object) -> object:
-    return None if value == "any" else value
+def _any(value: object, to_bool: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return None if value == "any" else to_bool(value)
+    except ValidationError:
+        raise ValueError("must be true, false or any") from None
 
 
-Choice = Annotated[bool | None, BeforeValidator(_any)]
+Choice = Annotated[bool | None, WrapValidator(_any)]
 
 
 class ListItems(Paged):
