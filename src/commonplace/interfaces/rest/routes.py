@@ -5,6 +5,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+import orjson
 from pydantic.fields import FieldInfo
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -56,7 +57,7 @@ async def respond(action: Action, request: Request) -> Response:
     if action.needs is not None:
         target = next(iter(request.path_params.values()), None)
         services.access.require(caller, action.needs, target)  # before the body
-    args = parse(action.input, **await _values(action, request))
+    args = parse(action.input, **await _values(action, request), hidden=request.path_params)
     if action.method == "PATCH" and isinstance(args, Patch) and not args.changes:
         raise Invalid("There is nothing to change. Name at least one field.")
     expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
@@ -232,5 +233,5 @@ async def _once(action: Action, request: Request, args: Input, key: str) -> Resp
         raise
     status = action.status_of(answer.value) if action.status_of else action.status
     kept = {name: value for name, value in answer.json.items() if name != action.secret}
-    await keys.finish(*where, status, json.dumps(kept))
+    await keys.finish(*where, status, orjson.dumps(kept).decode())
     return Json(answer.json, status)
