@@ -52,6 +52,12 @@ include-path = "/api/v1/search"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
 [[operations]]
+include-path-regex = "/api/v1/(items|disks)/.(item|disk)_id.$"
+include-method = "GET"
+# How many sections something has.
+checks.positive_data_acceptance.expected-statuses = ["2xx", "3xx", 404, 422]
+
+[[operations]]
 include-path = "/api/search"
 # Nor can it name projects, or which words are states.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]

@@ -306,7 +306,7 @@ Statuses = Annotated[str, chars(0, 200, "One or several: `todo,doing`")]
 
 Id = Annotated[str, chars(1, 200), Cli(argument=True)]
 ItemId = Annotated[Id, about("An item's id: UUID, public_id or `<entity_type>_<public_id>`")]
-Reference = Annotated[str, chars(1, 200)]
+Reference = Annotated[str, chars(1, 200), NOT_BLANK]
 References = Annotated[list[Reference], Field(max_length=LONGEST_LIST)]
 Project = Annotated[str, chars(1, 200, "Project: id, title or repository URL")]
 # Tasks without a project are refused in the words of the contract.

@@ -69,7 +69,7 @@ class Remember(KnowledgeFields):
         Json, about("Where the text comes from: file, session, message"), Cli(hidden=True)
     ] = {}
     idempotency_key: Annotated[
-        Annotated[str, chars(1, LONGEST_KEY)] | None,
+        Annotated[str, chars(1, LONGEST_KEY), NOT_BLANK] | None,
         about("Same key: same answer, stored once"),
         Cli("--key"),
     ] = None
