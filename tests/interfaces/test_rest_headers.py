@@ -132,6 +132,20 @@ async def test_people_without_an_account_do_not_share_keys(house: House) -> None
             assert response.json()["token"]
 
 
+async def test_answers_to_people_with_a_jwt_are_deleted_with_them(house_with: OpenHouse) -> None:
+    async with house_with(jwt_secret=SECRET) as house:
+        await house.join("Ada")
+        [ada] = [m for m in await house.app.members.all(house.owner) if m.name == "Ada"]
+        claims = {"sub": ada.person_id, "org": house.owner.library_id, "exp": now().timestamp() + 9}
+        async with house.client(token=jwt.encode(claims, SECRET, "HS256")) as client:
+            made = await client.post("/api/entities", json=ENTITY, headers=key("k"))
+            assert made.status_code == 201
+        place = (house.owner.library_id, ada.person_id, "k", "another request")
+        assert await house.app.store.idempotency.claim(*place) is not None
+        await house.app.store.people.delete(ada.person_id)
+        assert await house.app.store.idempotency.claim(*place) is None
+
+
 # -- next pages
 
 PAGED = {

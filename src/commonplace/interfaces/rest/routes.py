@@ -216,7 +216,8 @@ async def _once(action: Action, request: Request, args: Input, key: str) -> Resp
     if not 0 < len(key) <= LONGEST_KEY or not (key.isascii() and key.isprintable()):
         raise Invalid(f"`Idempotency-Key` must have 1 to {LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{action.name} {args.model_dump_json()}".encode()).hexdigest()
-    keys, where = services.store.idempotency, (caller.library_id, caller.queue, key)
+    owner = caller.token_id or caller.person_id  # with whom the answer is deleted
+    keys, where = services.store.idempotency, (caller.library_id, owner, key)
     first = await keys.claim(*where, digest)
     if first is not None:
         if first.request_digest != digest:
