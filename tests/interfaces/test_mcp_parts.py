@@ -59,11 +59,12 @@ async def parts(client: httpx.AsyncClient, tool: str, item_id: str, **more: Any)
         start = {"from_section": following}
 
 
+@pytest.mark.parametrize("more", [{}, {"max_chars": None}], ids=["left out", "null"])
 @pytest.mark.parametrize("tool", ["get_item", "fetch"])
 async def test_items_come_in_parts_of_whole_sections(
-    client: httpx.AsyncClient, item_id: str, tool: str
+    client: httpx.AsyncClient, item_id: str, tool: str, more: dict[str, None]
 ) -> None:
-    found = await parts(client, tool, item_id)
+    found = await parts(client, tool, item_id, **more)
     texts = [answer["structuredContent"]["text"] for answer in found]
     assert len(found) == 3 and "".join(texts) == TEXT
     assert all(len(text) <= DEFAULT for text in texts) and len(texts[0]) > 0.9 * DEFAULT

@@ -283,7 +283,7 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     PART,
     **within("item", "id content_id title kind url"),
     text="text",
-    sections=Field([SECTION], lambda part, call: brief_sections(part, call)),
+    sections=Field(list[Json], lambda part, call: brief_sections(part, call)),
     next_section="next_section",
     cut=Field(bool, lambda part, call: part.cut or None, CUT, True),
     **within("item", "summary key_points tags in_kb"),
@@ -319,10 +319,12 @@ def brief_sections(part: "ItemPart", call: Call) -> list[Json]:
     shown: list[Json] = []
     heading = ""
     for section in part.sections:
-        shown.append(SECTION(section, call))
-        if section.heading == heading:
-            del shown[-1]["heading"]
-        heading = section.heading
+        told: Json = {"index": section.index, "start": section.start, "end": section.end}
+        if section.heading != heading:
+            heading = told["heading"] = section.heading
+        if section.locator:
+            told["locator"] = section.locator
+        shown.append(told)
     return shown
 
 

@@ -145,8 +145,8 @@ def _content(hit: Hit, call: Call) -> str | None:
     return shorten(hit.passage.text, args.content_max_chars) if args.include_content else None
 
 
-RESULT = Shape(
-    "EntityResult",
+FOUND = Shape(
+    "FoundEntity",
     Hit,
     id=Field(str, lambda hit, call: f"{hit.passage.entity_type}_{hit.passage.public_id}"),
     type="passage.entity_type",
@@ -157,15 +157,17 @@ RESULT = Shape(
         str,
         lambda hit, call: item_url(hit.passage.url, hit.passage.public_id, call.settings),
     ),
+)
+RESULT = Shape(
+    "EntityResult",
+    Hit,
+    base=FOUND,
     created_at="passage.created_at",
     metadata=Field(Json, _about_hit),
 )
-RESULTS = Shape(  # of the hits, and why they may be incomplete
-    "EntityResults",
+SEARCHED = Shape(  # of the hits, and why they may be incomplete
+    "EntitySearch",
     None,
-    results=Field(
-        [RESULT], lambda found, call: [RESULT(hit, call) for hit in found[0][: call.args.limit]]
-    ),
     total=Field(int, lambda found, call: len(found[0])),
     query=Field(str, lambda found, call: call.args.query),
     filters=Field(Json, lambda found, call: call.args.filters),
@@ -178,22 +180,22 @@ RESULTS = Shape(  # of the hits, and why they may be incomplete
 )
 
 
+def _results(shape: Shape) -> Field:
+    return Field(
+        [shape], lambda found, call: [shape(hit, call) for hit in found[0][: call.args.limit]]
+    )
+
+
+RESULTS = Shape("EntityResults", None, base=SEARCHED, results=_results(RESULT))
+
 RESULT_TOOL = Shape(
     "EntityResultByTool",
     Hit,
-    base=RESULT,
+    base=FOUND,
     created_at=Field(datetime, lambda hit, call: to_the_second(hit.passage.created_at)),
     metadata=Field(Json, lambda hit, call: _brief(hit, call)),
 )
-RESULTS_TOOL = Shape(
-    "EntityResultsByTool",
-    None,
-    base=RESULTS,
-    results=Field(
-        [RESULT_TOOL],
-        lambda found, call: [RESULT_TOOL(hit, call) for hit in found[0][: call.args.limit]],
-    ),
-)
+RESULTS_TOOL = Shape("EntityResultsByTool", None, base=SEARCHED, results=_results(RESULT_TOOL))
 
 
 def _brief(hit: Hit, call: Call) -> Json:

@@ -59,9 +59,11 @@ def compact(answer: Any) -> Any:
     """Leave out nulls and empty lists, but for fields that clients count on."""
     if isinstance(answer, dict):
         return {
-            name: value if name == "metadata" else compact(value)  # the user's own
+            name: compact(value)
+            if isinstance(value, (dict, list)) and name != "metadata"  # that is the user's own
+            else value
             for name, value in answer.items()
-            if (value is not None and value != NOTHING) or name in ALWAYS
+            if value or name in ALWAYS or (value is not None and value != NOTHING)
         }
     return [compact(each) for each in answer] if isinstance(answer, list) else answer
 

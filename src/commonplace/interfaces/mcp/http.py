@@ -110,7 +110,7 @@ class Endpoint:
                 headers,
                 body,
                 receive,
-                errors_as_results=wants_results(Request(scope)),
+                errors_as_results=bool(scope["query_string"]) and wants_results(Request(scope)),
             )
             if answer is not None:
                 await answer(scope, receive, send)

@@ -76,13 +76,10 @@ class ActionTool:
     async def call(
         self, services: Services, caller: Caller, arguments: Json, progress: Progress
     ) -> ToolAnswer:
-        given = {name: value for name, value in arguments.items() if value is not None}
-        args = parse(
-            self.input,
-            {**self.tool.defaults, **arguments}
-            if self.tool.defaults.keys() - given.keys()
-            else arguments,
-        )
+        defaults = {
+            name: value for name, value in self.tool.defaults.items() if arguments.get(name) is None
+        }
+        args = parse(self.input, {**arguments, **defaults})
         try:
             value = await self.action.call(services, caller, args, progress)
         except NotFound:
@@ -113,9 +110,9 @@ def data_fields(actions: Iterable[Action]) -> str:
     """
     groups: dict[str, list[str]] = {}
     for action in actions:
-        fields = [*action.input.model_fields]
-        own = NAMED if "entity_id" in fields else (*NAMED, "project")
-        named = ", ".join(name for name in fields if name not in own)
+        shape = action.input.model_fields
+        own = NAMED if "entity_id" in shape else (*NAMED, "project")
+        named = ", ".join(name for name in shape if name not in own)
         groups.setdefault(named, []).append(action.name)
     del groups[""]
     lines = []
@@ -196,10 +193,10 @@ class ManageTool:
 def _fields(action: Action, wanted: Manage) -> Json:
     """Return the fields of an action, from `data` and from those of `manage` itself."""
     fields = {**wanted.data}
-    own = {"expected_revision": wanted.expected_revision}
-    own["entity_id" if "entity_id" in action.input.model_fields else "project"] = wanted.entity_id
-    if "entity_id" in action.input.model_fields and wanted.entity_id is None:
+    what = "entity_id" if "entity_id" in action.input.model_fields else "project"
+    if what == "entity_id" and wanted.entity_id is None:
         raise Invalid(f"`entity_id` is required for {action.name}.")
+    own = {"expected_revision": wanted.expected_revision, what: wanted.entity_id}
     for name, value in own.items():
         if value is None:
             continue
