@@ -1,19 +1,29 @@
 """Idempotency keys in the store, on both engines."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from commonplace.model import Capture, new_id, now
+from commonplace.adapters.coordination import LocalWake
+from commonplace.core.jobs.worker import Worker
+from commonplace.model import Capture, Job, new_id, now
 from commonplace.store import Store, idempotency
 from commonplace.store.captures import insert_capture
 from commonplace.store.idempotency import StoredAnswer
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
+
+
+class NoJobs:
+    at_once = 1
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        raise AssertionError("no jobs are queued")
 
 
 def move_clock(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
@@ -71,6 +81,19 @@ async def test_answers_expire_after_a_day(
     assert await keys.claim(ann.id, "token", "a", "later") is None
     left = await store._db.read(lambda tx: tx.all("SELECT * FROM idempotency_keys"))
     assert [row["key"] for row in left] == ["a"]  # also "b" was deleted
+
+
+async def test_workers_delete_answers_even_if_no_other_call_follows(
+    store: Store, ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner, age in (("old", timedelta(hours=24, seconds=1)), ("new", timedelta(hours=23))):
+        move_clock(monkeypatch, -age)
+        assert await store.idempotency.claim(ann.id, owner, "k", "digest") is None
+        await store.idempotency.finish(ann.id, owner, "k", 200, '{"title": "deleted since"}')
+    move_clock(monkeypatch, timedelta())
+    await Worker(store, LocalWake(), {"embed": NoJobs()}).run_once()
+    left = await store._db.read(lambda tx: tx.all("SELECT * FROM idempotency_keys"))
+    assert [row["owner"] for row in left] == ["new"]
 
 
 async def test_a_claim_whose_process_died_is_taken_over(

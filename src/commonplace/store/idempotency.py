@@ -71,3 +71,8 @@ class IdempotencyKeys(Table):
             owner=owner,
             key=key,
         )
+
+    @writes
+    def prune(self, tx: Tx) -> None:
+        """Delete expired keys of all libraries: answers hold what may have been deleted since."""
+        tx.run("DELETE FROM idempotency_keys WHERE created_at < :expired", expired=now() - KEPT)

@@ -208,6 +208,7 @@ class Worker:
         if time.monotonic() > self._prune_at:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
+            await self._store.idempotency.prune()
         return 0
 
     async def _let_others_pass(self, kind: str) -> None:
