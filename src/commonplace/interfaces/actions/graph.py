@@ -30,10 +30,18 @@ from commonplace.interfaces.actions.items import (
     SUMMARY_CHARS,
     list_line,
     shorten,
-    to_the_second,
     written_summary,
 )
-from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, many, one, said
+from commonplace.interfaces.actions.shapes import (
+    NEXT,
+    Call,
+    Field,
+    Shape,
+    many,
+    one,
+    said,
+    to_the_second,
+)
 from commonplace.model import Caller, Item, Json, Kind, Neighbour, Neighbourhood, Relation
 
 if TYPE_CHECKING:

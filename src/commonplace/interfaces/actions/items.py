@@ -45,8 +45,8 @@ from commonplace.interfaces.actions.shapes import (
     Shape,
     compact,
     many,
-    moment,
     said,
+    to_the_second,
     within,
 )
 from commonplace.model import Caller, ItemFilter, Json
@@ -308,10 +308,6 @@ def written_summary(item: model.Item) -> str | None:
     text tell agents less than they cost."""
     written = item.summary if item.metadata.get("ai_generated") else ""
     return shorten(written, SUMMARY_CHARS) or None
-
-
-def to_the_second(at: datetime) -> str:
-    return moment(at)[:19] + "Z"
 
 
 def brief_sections(part: "ItemPart", call: Call) -> list[Json]:

@@ -32,9 +32,16 @@ from commonplace.interfaces.actions.items import (
     brief_sections,
     on_one_line,
     shorten,
+)
+from commonplace.interfaces.actions.shapes import (
+    Call,
+    Field,
+    Shape,
+    many,
+    plain,
+    said,
     to_the_second,
 )
-from commonplace.interfaces.actions.shapes import Call, Field, Shape, many, plain, said
 from commonplace.model import Caller, Hit, ItemFilter, Json, Mode, SearchResult
 
 if TYPE_CHECKING:

@@ -40,6 +40,10 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def to_the_second(at: datetime) -> str:
+    return moment(at)[:19] + "Z"
+
+
 def plain(value: Any) -> Any:
     """Return a value of the model as JSON."""
     convert = _PLAIN.get(type(value))
