@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.interfaces.house import House
+from tests.interfaces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -51,3 +51,10 @@ async def test_reading_a_task_in_parts_ends_with_its_text(owner: httpx.AsyncClie
         at = part["next_section"]
     assert len(texts) > 1
     assert all(texts)
+
+
+async def test_one_candidate_is_not_many(owner: httpx.AsyncClient) -> None:
+    arguments = {"content": "We decided to use Postgres for the queue."}
+    answer = await call_tool(owner, "reflect", arguments)
+    text = answer["result"]["content"][0]["text"]
+    assert text.startswith("1 candidate, 0 kept, 0 queued for review.")

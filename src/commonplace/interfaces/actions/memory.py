@@ -301,7 +301,8 @@ FULL_PACK = Shape(
 
 def _reflection_text(done: Json, value: Any) -> str:
     kept = f" Notes kept as [{done['source_id']}]." if done["source_id"] else ""
-    head = f"{done['total']} candidates, {done['kept']} kept, {done['queued']} queued for review."
+    count = f"{done['total']} candidate{'s' * (done['total'] != 1)}"
+    head = f"{count}, {done['kept']} kept, {done['queued']} queued for review."
     return "\n".join([head + kept, *map(_candidate_line, done["candidates"])])
 
 
