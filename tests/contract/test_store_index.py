@@ -277,3 +277,21 @@ async def test_items_of_the_same_moment_are_told_apart(ann: Library) -> None:
     assert await ann.found("quartz", ann.scope(folder)) == ["first"]
     await ann.store.items.delete(ann.scope(), first.id)
     assert await ann.found("quartz") == ["second"]
+
+
+async def test_rows_that_a_failed_read_left_unread_do_not_disturb_the_next(store: Store) -> None:
+    left: list[Iterator[list[Any]]] = []
+
+    def fail(tx: Tx) -> None:
+        left.append(tx.batches("SELECT 1 AS n UNION ALL SELECT 2", 1))
+        next(left[0])
+        raise OSError("no space left")
+
+    def read(tx: Tx) -> int:
+        tx.scalar("SELECT 1")
+        left.clear()  # freed while somebody else has the connection
+        return int(tx.scalar("SELECT 2"))
+
+    with pytest.raises(OSError, match="no space"):
+        await store._db.read(fail)
+    assert await store._db.read(read) == 2

@@ -93,12 +93,14 @@ class PostgresTx:
     def __init__(self, connection: Connection[DictRow]) -> None:
         self._connection = connection
         self.copied: Counter[str] = Counter()  # rows by table
+        self.cursors: list[psycopg.ServerCursor[DictRow]] = []
 
     def all(self, statement: str, /, **values: Any) -> list[DictRow]:
         return self._connection.execute(_statement(statement), values, binary=True).fetchall()
 
     def batches(self, statement: str, size: int, /, **values: Any) -> Iterator[list[DictRow]]:
         with self._connection.cursor(name="lots") as cursor:
+            self.cursors.append(cursor)
             cursor.execute(_statement(statement), values, binary=True)
             while rows := cursor.fetchmany(size):
                 yield rows
@@ -204,6 +206,7 @@ class PostgresDatabase:
 
     def _once(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         connection = self._connection()
+        tx = PostgresTx(connection)
         try:
             # Readers see one snapshot; writers see all that is committed when they lock a row.
             connection.read_only = read_only
@@ -212,7 +215,6 @@ class PostgresDatabase:
                 if read_only
                 else psycopg.IsolationLevel.READ_COMMITTED
             )
-            tx = PostgresTx(connection)
             try:
                 result = work(tx, *args, **kwargs)
             except _CONFLICTS:
@@ -235,6 +237,8 @@ class PostgresDatabase:
         finally:
             if not connection.closed:
                 connection.rollback()
+            for cursor in tx.cursors:  # one that is freed later would end somebody's transaction
+                cursor.close()
             self._pool.putconn(connection)
 
     def _analyze_grown(self, connection: Connection[DictRow], copied: Counter[str]) -> None:
