@@ -547,6 +547,11 @@ def _search(dice: Random, some_id: Id) -> Call:
                 ),
             ),
             Call(
+                "POST",
+                "/api/search",
+                {"query": question(dice)} | _some(dice, types=dice.sample(ENTITY_TYPES, 4)),
+            ),
+            Call(
                 "tool",
                 "search",
                 {"query": question(dice)}
@@ -606,6 +611,7 @@ def _read(dice: Random, some_id: Id) -> Call:
         (
             Call("tool", "get_item", {"item_id": one}),
             Call("tool", "fetch", {"id": one}),
+            Call("tool", "fetch", {"id": one} | _some(dice, from_section=1, max_chars=300)),
             Call("tool", "get_disk", {"disk_id": one}),
             Call("tool", "list_recent", {"limit": dice.randrange(1, 30)}),
             Call("tool", "list_disks", _some(dice, scope="owned", limit=9)),
@@ -625,6 +631,8 @@ def _read(dice: Random, some_id: Id) -> Call:
             Call("GET", f"/api/v1/disks/{one}/preview"),
             Call("POST", "/api/v1/disks/batch", {"ids": [one, some_id(), some_id()]}),
             Call("GET", "/api/v1/folders"),
+            Call("GET", f"/api/v1/folders/{dice.choice((one, '«folder Green»'))}"),
+            Call("GET", "/api/v1/me"),
             Call("GET", f"/api/v1/memory/captures/{some_id('capture')}"),
             Call("GET", f"/api/v1/memory/candidates/{candidate}"),
             Call(
@@ -671,7 +679,9 @@ def _read(dice: Random, some_id: Id) -> Call:
                 query=_some(dice, limit=3, project=project, assignee="ann"),
             ),
             Call("GET", "/api/v1/feeds"),
+            Call("GET", f"/api/v1/feeds/{one}"),
             Call("GET", "/api/v1/tokens"),
+            Call("GET", f"/api/v1/tokens/{one}"),
             Call("GET", "/api/v1/members"),
             Call("GET", "/api/v1/invitations"),
             Call("GET", f"/api/v1/tokens/{one}/activity"),

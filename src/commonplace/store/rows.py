@@ -97,7 +97,9 @@ def insert(tx: Tx, table: str, new: Any, otherwise: str = "", /, **others: Any) 
 
 ITEM_COLUMNS = tuple(field.name for field in fields(Item) if field.name != "folders")
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
-_TUPLES = ("key_points", "tags", "languages", "technologies", "assignees")
+_TUPLES = tuple(
+    field.name for field in fields(Item) if field.default == () and field.name != "folders"
+)
 
 
 def item_values(item: Item) -> tuple[Any, ...]:
