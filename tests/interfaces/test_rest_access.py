@@ -297,3 +297,24 @@ async def test_answers_are_neither_sniffed_nor_stored(owner: httpx.AsyncClient) 
     headers = (await owner.get("/api/v1/items")).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Cache-Control"] == "no-store"
+
+
+async def test_refused_calls_are_logged_by_the_names_of_allowed_ones(house: House) -> None:
+    reader = (await house.app.access.identify(house.tokens["reader"])).token_id
+    assert reader is not None
+    async with house.client("reader") as client:
+        for method, path in (
+            ("POST", "/api/tasks/task_x/start"),
+            ("PATCH", "/api/tasks/task_x"),
+            ("PATCH", "/api/epics/epic_x"),
+            ("DELETE", "/api/v1/items/x"),
+        ):
+            response = await client.request(method, path, json={"title": "x"})
+            assert response.status_code == 403
+    logged = await house.app.people.activity(house.owner, reader)
+    assert [(event.action, event.target) for event in reversed(logged)] == [
+        ("start_task", "task_x"),
+        ("update_task", "task_x"),
+        ("update_epic", "epic_x"),
+        ("delete", "x"),
+    ]

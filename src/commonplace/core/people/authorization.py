@@ -78,7 +78,7 @@ FULL_SCOPE, FULL_WRITE, ADMIN = (
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The conditions of a call, and its name in the activity log."""
+    """The conditions of a call, and its name in the activity log; empty if the call decides it."""
 
     bucket: Bucket
     name: str
@@ -286,7 +286,7 @@ def verb(
     def decorate(
         method: Callable[Concatenate[Any, Caller, P], Coroutine[Any, Any, R]],
     ) -> Verb[P, R]:
-        fixed = name if isinstance(name, str) and name else method.__name__
+        fixed = (name or method.__name__) if isinstance(name, str) else ""
         required = Needs(bucket, fixed, needs)
         read_name = None if isinstance(name, str) else _reader(method, name)
         read_target = None if target is None else _reader(method, target)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from operator import attrgetter
@@ -102,7 +102,8 @@ class Action:
     @cached_property
     def needs(self) -> "Needs | None":
         """What the caller needs, as the core's method declares it. None: the method decides."""
-        return getattr(self._method, "needs", None)
+        needs: Needs | None = getattr(self._method, "needs", None)
+        return needs if needs is None or needs.name else replace(needs, name=self.name)
 
     @property
     def writes(self) -> bool:
