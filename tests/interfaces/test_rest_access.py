@@ -311,10 +311,12 @@ async def test_refused_calls_are_logged_by_the_names_of_allowed_ones(house: Hous
         ):
             response = await client.request(method, path, json={"title": "x"})
             assert response.status_code == 403
+        await call_tool(client, "manage", {"action": "start_task", "entity_id": "task_x"})
     logged = await house.app.people.activity(house.owner, reader)
     assert [(event.action, event.target) for event in reversed(logged)] == [
         ("start_task", "task_x"),
         ("update_task", "task_x"),
         ("update_epic", "epic_x"),
         ("delete", "x"),
+        ("manage", None),
     ]

@@ -1,7 +1,7 @@
 """MCP tools made of the actions, and `manage`, which is the sum of its actions."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -159,9 +159,9 @@ class ManageTool:
             ),
         )
 
-    @property
+    @cached_property
     def action(self) -> Action:
-        return MANAGED["update_task"]  # needs what the others do
+        return replace(MANAGED["update_task"], name=self.name)  # needs what the others do
 
     async def call(
         self, services: Services, caller: Caller, arguments: Json, progress: Progress
