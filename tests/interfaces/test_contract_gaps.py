@@ -58,3 +58,13 @@ async def test_one_candidate_is_not_many(owner: httpx.AsyncClient) -> None:
     answer = await call_tool(owner, "reflect", arguments)
     text = answer["result"]["content"][0]["text"]
     assert text.startswith("1 candidate, 0 kept, 0 queued for review.")
+
+
+async def test_errors_do_not_repeat_endless_names(owner: httpx.AsyncClient) -> None:
+    for field in ("a" * 100_000, "ä" * 100_000):
+        rest = await owner.post("/api/v1/search", json={"query": "tides", field: 1})
+        assert rest.status_code == 422
+        assert rest.json()["message"].startswith("Unknown field `" + field[:20])
+        mcp = await call_tool(owner, "search", {"query": "tides", field: 1})
+        assert mcp["error"]["code"] == -32602
+        assert max(len(rest.text), len(str(mcp))) < 1_000

@@ -83,7 +83,7 @@ def parse(
         sentences = dict.fromkeys(  # entries of a list share theirs
             error_sentence(
                 detail,
-                name(str(detail["loc"][0])) if detail["loc"] else "",
+                name(str(detail["loc"][0])[:LONGEST_WORD]) if detail["loc"] else "",
                 f"the fields are: {', '.join(known)}" if known else "there are none",
             )
             for detail in error.errors(include_url=False, include_input=False)[:10]
