@@ -74,6 +74,23 @@ async def test_a_repeated_key_returns_the_first_answer(
         assert REPLAYED not in response.headers  # keys are a token's own
 
 
+@pytest.mark.parametrize(
+    "path", ["/api/v1/ingest", "/api/entities", "/api/tasks", "/api/v1/memory/remember"]
+)
+async def test_an_answer_is_deleted_with_its_item(
+    house: House, owner: httpx.AsyncClient, path: str
+) -> None:
+    body = await body_for(owner, path)
+    made = (await owner.post(path, json=body, headers=key("k"))).json()
+    kept = await house.app.store._db.read(lambda tx: tx.all("SELECT * FROM idempotency_keys"))
+    assert len(kept) == 1
+    await owner.delete(f"/api/v1/items/{made.get('id', made.get('user_item_id'))}")
+    kept = await house.app.store._db.read(lambda tx: tx.all("SELECT * FROM idempotency_keys"))
+    assert kept == []
+    again = await owner.post(path, json=body, headers=key("k"))
+    assert again.status_code in (201, 202) and REPLAYED not in again.headers
+
+
 async def test_one_key_names_one_route(owner: httpx.AsyncClient) -> None:
     project = (await body_for(owner, "/api/tasks"))["project"]
     body = ENTITY | {"project": project}

@@ -8,7 +8,8 @@ from commonplace.model import now
 from commonplace.store import rows
 
 KEPT = timedelta(hours=24)
-RUNNING = timedelta(seconds=60)  # a claim without an answer is then taken over: its process died
+# A claim without an answer is then taken over: no call takes that long, so its process died.
+RUNNING = timedelta(minutes=10)
 _KEY = "library_id = :library_id AND owner = :owner AND key = :key"
 
 
@@ -49,17 +50,27 @@ class IdempotencyKeys(Table):
 
     @writes
     def finish(
-        self, tx: Tx, library_id: str, owner: str, key: str, status: int, answer: str
+        self,
+        tx: Tx,
+        library_id: str,
+        owner: str,
+        key: str,
+        status: int,
+        answer: str,
+        item_id: str | None = None,
     ) -> None:
-        """Store the answer of the call that holds the claim. The first answer stays."""
+        """Store the answer of the call that holds the claim. The first answer stays, until the item
+        that it tells of is deleted."""
         tx.run(
-            f"""UPDATE idempotency_keys SET status = :status, answer = :answer
+            f"""UPDATE idempotency_keys SET status = :status, answer = :answer, item_id =
+                (SELECT id FROM items WHERE library_id = :library_id AND id = :item_id)
                 WHERE {_KEY} AND status IS NULL""",
             library_id=library_id,
             owner=owner,
             key=key,
             status=status,
             answer=answer,
+            item_id=item_id,
         )
 
     @writes

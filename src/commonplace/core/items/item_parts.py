@@ -118,7 +118,6 @@ def _places(text: str, sections: Sequence[HasText]) -> Iterator[tuple[int, int]]
     for section in sections:
         blank = _SPACE.match(text, at)
         start = blank.end() if blank else at
-        if not text.startswith(section.text, start):
-            start = max(start, text.find(section.text, start))
-        at = start + len(section.text) if text.startswith(section.text, start) else len(text)
+        found = start if text.startswith(section.text, start) else text.find(section.text, start)
+        start, at = (found, found + len(section.text)) if found >= 0 else (start, len(text))
         yield start, at

@@ -512,8 +512,11 @@ CREATE TABLE idempotency_keys (
   status INTEGER,                -- of its answer; NULL: it is still running
   created_at BIGINT NOT NULL,
   answer TEXT,                   -- JSON
-  PRIMARY KEY (library_id, owner, key)
+  item_id TEXT,                  -- that the answer tells of, and with which it is deleted
+  PRIMARY KEY (library_id, owner, key),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
+CREATE INDEX idempotency_keys_by_item ON idempotency_keys (library_id, item_id);
 CREATE INDEX idempotency_keys_oldest ON idempotency_keys (library_id, created_at);
 
 

@@ -234,5 +234,7 @@ async def _once(action: Action, request: Request, args: Input, key: str) -> Resp
         raise
     status = action.status_of(answer.value) if action.status_of else action.status
     kept = {name: value for name, value in answer.json.items() if name != action.secret}
-    await keys.finish(*where, status, orjson.dumps(kept).decode())
+    made = getattr(getattr(answer.value, "added", answer.value), "item", None)
+    item_id = made.id if made else None  # with which the answer is deleted
+    await keys.finish(*where, status, orjson.dumps(kept).decode(), item_id)
     return Json(answer.json, status)
