@@ -177,7 +177,7 @@ ME = Shape(
 ACTIONS = (
     Action(
         "get_me",
-        "Tell who is asking, and what is left of the limits",
+        "Show who is asking, and what is left of the limits",
         Nothing,
         "people.me",
         ME,
