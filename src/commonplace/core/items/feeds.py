@@ -183,7 +183,7 @@ class Feeds(Service):
         raise ForbiddenScope("The token that subscribed has expired or was revoked.")
 
     async def _of(self, caller: Caller) -> list[Subscription]:
-        whole = caller.whole_library and not caller.kb_only
+        whole = caller.whole_library
         return await self._store.feeds.list_feeds(
             caller.library_id, None if whole else caller.token_id
         )

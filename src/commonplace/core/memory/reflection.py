@@ -291,7 +291,7 @@ class Reflection(Service):
 
 def _whose(caller: Caller) -> str | None:
     """Return whose candidates the caller sees: all with full scope, else their own."""
-    return None if caller.whole_library and not caller.kb_only else owner_of(caller)
+    return None if caller.whole_library else owner_of(caller)
 
 
 def _can_be_kept(one: ReviewedCandidate, project_id: str | None) -> bool:
