@@ -31,6 +31,10 @@ class UnsupportedMediaType(CommonplaceError):
     code = "unsupported_media_type"
 
 
+class PayloadTooLarge(CommonplaceError):
+    code = "payload_too_large"
+
+
 class Unauthorized(CommonplaceError):
     code = "unauthorized"
 

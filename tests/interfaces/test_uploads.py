@@ -411,7 +411,7 @@ async def test_a_file_larger_than_the_server_takes_is_refused_at_once(
     async with house_with(upload_max_mb=1) as house, house.client("owner") as owner:
         body = {"filename": "x.mp4", "content_type": "video/mp4", "size": 1_000_001}
         answer = await owner.post("/api/v1/uploads/signed-url", json=body)
-        assert (answer.status_code, "up to 1 MB" in answer.json()["message"]) == (422, True)
+        assert (answer.status_code, "up to 1 MB" in answer.json()["message"]) == (413, True)
 
 
 async def test_a_cut_off_transfer_goes_on_where_it_was(

@@ -25,6 +25,7 @@ from commonplace.errors import (
     IngestFailed,
     Invalid,
     NotFound,
+    PayloadTooLarge,
 )
 from commonplace.model import (
     Caller,
@@ -89,7 +90,7 @@ class Uploads(Service):
         if on_arrival is not None:
             await self._access.admit(caller, self.finish.needs, filename)
         if size > self._settings.upload_max_mb * 1_000_000:
-            raise Invalid(
+            raise PayloadTooLarge(
                 f"The file has {size:,} bytes; this server accepts up to "
                 f"{self._settings.upload_max_mb:,} MB."
             )

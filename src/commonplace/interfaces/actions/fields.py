@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import EnumType
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Optional, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -95,16 +95,23 @@ class Patch(Input):
     """Base of changes: fields that are left out do not change, null clears a field."""
 
     kept: ClassVar[frozenset[str]] = frozenset()  # fields that say what to change, and when
+    lists: ClassVar[frozenset[str]] = frozenset()  # fields that null makes empty
 
     @property
     def changes(self) -> Json:
-        names = [name for name in type(self).model_fields if name in self.model_fields_set]
-        return {name: frozen(getattr(self, name)) for name in names if name not in self.kept}
+        given = [name for name in type(self).model_fields if name in self.model_fields_set]
+        changes = {name: frozen(getattr(self, name)) for name in given if name not in self.kept}
+        emptied = {name for name in self.lists if name in changes and changes[name] is None}
+        return changes | dict.fromkeys(emptied, ())
 
 
 def frozen(value: Any) -> Any:
     """Return a list as a tuple, as values of the model have it."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def is_list(field: FieldInfo) -> bool:
+    return "list[" in str(field.annotation)
 
 
 def patch_of(name: str, base: type[Input], fields: str, **more: tuple[Any, Any]) -> type[Patch]:
@@ -115,10 +122,12 @@ def patch_of(name: str, base: type[Input], fields: str, **more: tuple[Any, Any])
     shown = {}
     for field in fields.split():
         info = base.model_fields[field]
-        shown[field] = (info.rebuild_annotation(), _left_out(info))
+        kind = info.rebuild_annotation()
+        shown[field] = (Optional[kind] if is_list(info) else kind, _left_out(info))  # noqa: UP045
     fields_of: Any = {**shown, **more}
     model = create_model(name, __base__=Patch, **fields_of)
     model.kept = frozenset(more)
+    model.lists = frozenset(field for field in shown if is_list(base.model_fields[field]))
     model.aliases = {alias: to for alias, to in base.aliases.items() if to in shown}
     return model
 

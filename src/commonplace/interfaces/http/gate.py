@@ -42,6 +42,7 @@ STATUS: dict[type[CommonplaceError], int] = {
     errors.Invalid: 422,
     errors.InvalidJson: 400,
     errors.UnsupportedMediaType: 415,
+    errors.PayloadTooLarge: 413,
     errors.PreconditionFailed: 412,
     errors.Unauthorized: 401,
     errors.QuotaExceeded: 402,

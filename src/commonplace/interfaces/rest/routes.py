@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import orjson
-from pydantic.fields import FieldInfo
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
@@ -21,7 +20,7 @@ from commonplace.errors import (
     UnsupportedMediaType,
 )
 from commonplace.interfaces.actions.action import Action, Answer
-from commonplace.interfaces.actions.fields import Input, Patch, parse
+from commonplace.interfaces.actions.fields import Input, Patch, is_list, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.http.gate import Json
 from commonplace.model import Caller, Json as Values
@@ -115,18 +114,18 @@ async def _values(action: Action, request: Request) -> dict[str, Any]:
         raise Invalid("The body must be an object.")
     if wrong := values.keys() & {*path, *action.query}:
         raise Invalid(f"`{min(wrong)}` belongs into the address, not into the body.")
-    asked = _query(action, request, action.query) if action.query else {}
+    asked = _query(action, request)
+    if unknown := asked.keys() - {*action.query}:
+        raise Invalid(f"Unknown field `{min(unknown)[:100]}` in the address; send it in the body.")
     asked = {name: _as_bool(name, value) for name, value in asked.items()}
     return {"values": values | asked | path}
 
 
-def _query(action: Action, request: Request, known: tuple[str, ...] = ()) -> Values:
+def _query(action: Action, request: Request) -> Values:
     """Return the query; fields that are lists may be given several times."""
     fields = action.input.model_fields
     values: Values = {}
     for name, value in request.query_params.multi_items():
-        if known and name not in known:
-            continue
         if name in request.path_params:
             raise Invalid(f"Unknown field `{name}`; it is part of the path.")
         if name in fields and is_list(fields[name]):
@@ -136,10 +135,6 @@ def _query(action: Action, request: Request, known: tuple[str, ...] = ()) -> Val
         else:
             values[name] = value
     return values
-
-
-def is_list(field: FieldInfo) -> bool:
-    return "list[" in str(field.annotation)
 
 
 def _as_bool(name: str, value: str) -> bool:
