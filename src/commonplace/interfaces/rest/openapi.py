@@ -215,7 +215,7 @@ def _add_shape(shape: Shape, schemas: Schema) -> None:
 def _probe(route: Route) -> Schema:
     text = " ".join((route.endpoint.__doc__ or "").split())
     title, _, description = text.partition(". ")
-    plain = {"text/plain": {}} if route.path == "/metrics" else {"application/json": {}}
+    plain: Schema = {"text/plain": {}} if route.path == "/metrics" else {"application/json": {}}
     shown: Schema = {
         "operationId": route.endpoint.__name__,
         "summary": title.rstrip("."),
