@@ -74,7 +74,6 @@ class Action:
     given: Mapping[str, Any] = field(default_factory=dict)  # arguments that are no fields
     run: Run | None = None  # in the place of calling `verb` with the input's attributes
     expand: Run | None = None  # reads more for `output`, of the value that `verb` returned
-    tag: str = ""
     example: Json | None = None
     address: str = ""  # the field of the answer that is a path here, and an address for clients
     secret: str = ""  # the field of the answer that is shown once and never stored

@@ -323,17 +323,17 @@ async def _search(services: "Services", caller: Caller, args: Search) -> Any:
     return found, await services.disks.hits(caller, seen)
 
 
+SEARCH_ITEMS = Action(
+    "search_items",
+    "Search by meaning, by keywords, or both",
+    Search,
+    "search.search",
+    PASSAGES,
+    "POST /api/v1/search",
+    run=_search,
+    example={"query": "How do I scope a token to multiple folders?", "limit": 5},
+)
 ACTIONS = (
-    Action(
-        "search_items",
-        "Search by meaning, by keywords, or both",
-        Search,
-        "search.search",
-        PASSAGES,
-        "POST /api/v1/search",
-        run=_search,
-        example={"query": "How do I scope a token to multiple folders?", "limit": 5},
-    ),
     Action(
         "search_knowledge",
         "Search disks",

@@ -298,7 +298,7 @@ FULL_ENTITY = Shape(
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """An entity after a change, and what the core says of it."""
+    """An entity after a change, and the core's sentence about it."""
 
     entity: Any
     message: str

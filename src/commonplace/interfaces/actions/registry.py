@@ -17,7 +17,7 @@ from commonplace.interfaces.actions.action import Action
 
 ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
     "items": ("Items: add, search, read, change, delete", (*items.ACTIONS, *versions.ACTIONS)),
-    "search": ("Searching passages and entities", search.ACTIONS),
+    "search": ("Searching passages and entities", (*search.ACTIONS, disks.SEARCH_ITEMS)),
     "uploads": ("Uploads of files, in three steps", uploads.ACTIONS),
     "folders": ("Folders, filing and feeds", folders.ACTIONS),
     "disks": ("Disks: search, read, publish, save", disks.ACTIONS),

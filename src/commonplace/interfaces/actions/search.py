@@ -1,4 +1,4 @@
-"""Searching passages and entities, and reading what was found."""
+"""Searching passages and entities, and reading the results."""
 
 from dataclasses import dataclass
 from datetime import datetime
