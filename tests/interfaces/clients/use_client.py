@@ -3,9 +3,9 @@
 import sys
 
 from commonplace_client import AuthenticatedClient
-from commonplace_client.api.disks import search_items
 from commonplace_client.api.entities import add_entity
 from commonplace_client.api.items import add_to_knowledge, get_item, update_item
+from commonplace_client.api.search import search_items
 from commonplace_client.api.tasks import add_task, get_task, list_tasks, start_task, update_task
 from commonplace_client.models import (
     AddBodyBody,
