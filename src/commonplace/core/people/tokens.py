@@ -45,7 +45,7 @@ class NewToken:
 @dataclass(frozen=True, slots=True)
 class Me:
     caller: Caller
-    email: str
+    person: Person | None  # None: deleted meanwhile
     library: str
     token: Token | None  # None: a JWT, or a person at the command line
     limits: dict[str, Allowance]  # by bucket
@@ -104,11 +104,10 @@ class People(Service):
     @verb(READ)
     async def me(self, caller: Caller) -> Me:
         """Tell a caller who they are, what they may do, and what is left of their limits."""
-        person = await self._store.accounts.person(caller.person_id)
         tokens = await self._store.tokens.of_library(caller.library_id)
         return Me(
             caller,
-            person.email if person else "",
+            await self._store.accounts.person(caller.person_id),
             await self._store.members.library_name(caller.library_id),
             next((token for token in tokens if token.id == caller.token_id), None),
             await self._access.limits(caller),

@@ -160,7 +160,8 @@ ME = Shape(
         Json,
         lambda me, call: {
             "id": me.caller.person_id,
-            "email": me.email,
+            "name": me.person.name if me.person else "",
+            "email": me.person.email if me.person else "",
             "role": me.caller.role,
         },
     ),
