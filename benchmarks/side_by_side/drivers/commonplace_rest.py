@@ -10,7 +10,9 @@ class Driver(commonplace_mcp.Driver):
         return self._rest("POST", "/api/v1/ingest", note, token)
 
     def _find(self, token: str, question: dict) -> dict:
-        return self._rest("POST", "/api/v1/search", question, token)
+        found = self._rest("POST", "/api/v1/search", question, token)
+        hits = [{"title": hit["disk_title"]} for hit in found["results"]]
+        return {"hits": hits, "degraded": found["degraded"]}
 
     def _read(self, item: str) -> dict:
         return self._rest("GET", f"/api/v1/items/{item}")
