@@ -51,12 +51,12 @@ def test_parts_are_the_text(text: str, max_chars: int | None) -> None:
 
     if not any(each.cut for each in found):
         assert "".join(each.text for each in found) == text
-    assert [p.index for each in found for p in each.places] == list(range(len(full.sections)))
+    assert [p.position for each in found for p in each.places] == list(range(len(full.sections)))
     for each in found:
         assert max_chars is None or len(each.text) <= max_chars
         assert not each.cut or len(each.places) == 1
         for place in each.places:
-            shown, section = each.text[place.start : place.end], full.sections[place.index]
+            shown, section = each.text[place.start : place.end], full.sections[place.position]
             assert shown == section.text[: len(shown)]
             assert each.cut or shown == section.text
 
@@ -85,7 +85,7 @@ def test_any_section_can_be_the_first(text: str, start: int, max_chars: int | No
     full = Full(text, cut(text))
     if start < len(full.sections):
         found = part(full, start, max_chars)
-        assert found.places[0].index == start
+        assert found.places[0].position == start
         assert start == 0 or found.places[0].start == 0
         assert full.text.find(found.text) >= 0
 
@@ -144,6 +144,6 @@ async def test_a_part_of_an_item_has_what_its_sections_are_called(data_dir: Path
         full = await house.app.library.read(house.owner, item_id)
     found = part_of(full, 1, 2_000)
     assert (found.item, found.folders, found.transcription) == (full.item, (), None)
-    assert [(each.index, each.heading) for each in found.sections] == [(1, "Part 2")]
+    assert [(each.position, each.heading) for each in found.sections] == [(1, "Part 2")]
     assert found.text[: found.sections[0].end] == full.sections[1].text
     assert found.next_section is None and not found.cut

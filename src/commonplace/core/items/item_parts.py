@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from commonplace.errors import Invalid
 from commonplace.model import Folder, FullItem, Item, Job, Json
@@ -16,11 +16,10 @@ class HasText(Protocol):
     def text(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A section in the text of a part."""
+class Place(NamedTuple):
+    """A section in the text of a part. A tuple, because every read makes dozens."""
 
-    index: int  # from 0
+    position: int  # from 0
     start: int
     end: int
 
@@ -33,9 +32,8 @@ class Part:
     cut: bool  # its only section is longer, and this is its beginning
 
 
-@dataclass(frozen=True, slots=True)
-class SectionPart:
-    index: int  # from 0
+class SectionPart(NamedTuple):
+    position: int  # from 0
     heading: str
     locator: Json
     word_count: int
@@ -61,11 +59,11 @@ def part_of(full: FullItem, from_section: int = 0, max_chars: int | None = None)
     part = read_part(full.text, full.sections, from_section, max_chars)
     sections = tuple(
         SectionPart(
-            place.index,
-            full.sections[place.index].heading,
-            full.sections[place.index].locator,
-            full.sections[place.index].word_count,
-            full.sections[place.index].key_points,
+            place.position,
+            full.sections[place.position].heading,
+            full.sections[place.position].locator,
+            full.sections[place.position].word_count,
+            full.sections[place.position].key_points,
             place.start,
             place.end,
         )

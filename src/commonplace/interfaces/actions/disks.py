@@ -300,7 +300,7 @@ async def _read(services: "Services", caller: Caller, args: ReadDisk) -> PartOfD
     if isinstance(disk.view, OpenDisk):
         part = read_part(disk.view.text, disk.view.sections, start, args.max_chars)
         following = None if part.next_section is None else part.next_section + 1
-        sections = [disk.view.sections[place.index] for place in part.places]
+        sections = [disk.view.sections[place.position] for place in part.places]
         if part.cut and sections:
             sections = [replace(sections[0], text=part.text)]
         return PartOfDisk(disk, sections, part.text, following)

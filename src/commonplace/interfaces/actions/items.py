@@ -243,7 +243,8 @@ SECTION_PART = "commonplace.core.items.item_parts.SectionPart"
 SECTION = Shape(
     "ItemSection",
     SECTION_PART,
-    "index heading start end",
+    "heading start end",
+    index="position",
     locator=Field(Json, lambda section, call: section.locator or None, "Page or seconds", True),
 )
 FULL_SECTION = Shape("FullItemSection", SECTION_PART, "word_count key_points", base=SECTION)
@@ -315,7 +316,7 @@ def brief_sections(part: "ItemPart", call: Call) -> list[Json]:
     shown: list[Json] = []
     heading = ""
     for section in part.sections:
-        told: Json = {"index": section.index, "start": section.start, "end": section.end}
+        told: Json = {"index": section.position, "start": section.start, "end": section.end}
         if section.heading != heading:
             heading = told["heading"] = section.heading
         if section.locator:

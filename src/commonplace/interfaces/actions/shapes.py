@@ -103,27 +103,32 @@ class Shape:
         `base`: a shape whose fields come first, of the value's attribute `at`.
         """
         self.name, self._of, self._base = name, of, base
+        self._all: dict[str, Field | str]
         self._part = _reader(at)
         self._fields: dict[str, Field | str] = {**{n: n for n in names.split()}, **special}
+        # A base of the same value is read with it.
+        flat = base is not None and at == "" and base._nested is None
+        self._nested: Shape | None = None if flat else base
+        self._all = {**(base._all if base and flat else {}), **self._fields}
         # Attributes are read all at once, which is most of the time that an answer takes.
         paths = {
             key: path
-            for key, field in self._fields.items()
+            for key, field in self._all.items()
             if (path := field if isinstance(field, str) else field.get) and isinstance(path, str)
         }
         self._attributes = list(paths)
         self._read = attrgetter(*paths.values()) if paths else None
         self._getters = [
             (key, _getter(field), isinstance(field, Field) and field.optional)
-            for key, field in self._fields.items()
-            if key not in self._attributes
+            for key, field in self._all.items()
+            if key not in paths
         ]
-        self._blank: Json = dict.fromkeys(self._fields)
+        self._blank: Json = dict.fromkeys(self._all)
 
     def __call__(self, value: Any, call: Call) -> Json:
         answer = self._blank.copy()
-        if self._base is not None:
-            answer = self._base(self._part(value), call) | answer
+        if self._nested is not None:
+            answer = self._nested(self._part(value), call) | answer
         if self._read is not None:
             read = self._read(value)
             values = read if len(self._attributes) > 1 else (read,)
