@@ -131,6 +131,9 @@ class Action:
             given["progress"] = progress
         return await attrgetter(self.verb)(services)(caller, **{**given, **self.given})
 
+    def status_for(self, answer: Answer) -> int:
+        return self.status_of(answer.value) if self.status_of else self.status
+
     async def answer(self, services: "Services", caller: Caller, args: Input) -> Answer:
         """Run the action, and return its answer in full."""
         value = await self.call(services, caller, args)

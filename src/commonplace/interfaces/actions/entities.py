@@ -96,6 +96,11 @@ class KnowledgeFields(Input):
     technologies: Technologies = []
     metadata: Metadata = {}
 
+    def new_entity(self, **more: Any) -> NewEntity:
+        """Return the entity of the fields that it has in common with this input."""
+        named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
+        return NewEntity(**{name: frozen(getattr(self, name)) for name in named}, **more)
+
 
 class EntityFields(KnowledgeFields):
     assignees: Assignees = []
@@ -135,8 +140,7 @@ class Add(EntityFields):
 
     @property
     def new(self) -> NewEntity:
-        named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
-        return NewEntity(**{name: frozen(getattr(self, name)) for name in named})
+        return self.new_entity()
 
     @model_validator(mode="after")
     def _skip(self) -> "Add":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict
 
-from commonplace.core.entities.validation import LONGEST_TITLE, NewEntity
+from commonplace.core.entities.validation import LONGEST_TITLE
 from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.entities import (
     CONFLICT,
@@ -30,7 +30,6 @@ from commonplace.interfaces.actions.fields import (
     RelatedTo,
     about,
     chars,
-    frozen,
     number,
     patch_of,
 )
@@ -78,9 +77,7 @@ class Remember(KnowledgeFields):
     def memo(self) -> "Memo":
         from commonplace.core.memory.memories import Memo
 
-        named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
-        fields = {name: frozen(getattr(self, name)) for name in named}
-        return Memo(NewEntity(**fields, entity_type=self.kind), self.idempotency_key, self.source)
+        return Memo(self.new_entity(entity_type=self.kind), self.idempotency_key, self.source)
 
 
 class Reflect(Input):

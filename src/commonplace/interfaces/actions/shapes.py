@@ -103,13 +103,12 @@ class Shape:
         `base`: a shape whose fields come first, of the value's attribute `at`.
         """
         self.name, self._of, self._base = name, of, base
-        self._all: dict[str, Field | str]
         self._part = _reader(at)
         self._fields: dict[str, Field | str] = {**{n: n for n in names.split()}, **special}
         # A base of the same value is read with it.
         flat = base is not None and at == "" and base._nested is None
         self._nested: Shape | None = None if flat else base
-        self._all = {**(base._all if base and flat else {}), **self._fields}
+        self._all: dict[str, Field | str] = {**(base._all if base and flat else {}), **self._fields}
         # Attributes are read all at once, which is most of the time that an answer takes.
         paths = {
             key: path

@@ -92,7 +92,7 @@ def _response(action: Action, request: Request, answer: Answer, args: Input) -> 
     body = answer.json
     if "next" in action.output.properties:
         body["next"] = _next_page(request, args, body["total"])
-    status = action.status_of(answer.value) if action.status_of else action.status
+    status = action.status_for(answer)
     if not has_etag(action):
         return Json(body, status)
     tag = f'W/"{body["revision"]}"'
@@ -227,7 +227,7 @@ async def _once(action: Action, request: Request, args: Input, key: str) -> Resp
     except BaseException:
         await keys.release(*where)
         raise
-    status = action.status_of(answer.value) if action.status_of else action.status
+    status = action.status_for(answer)
     kept = {name: value for name, value in answer.json.items() if name != action.secret}
     made = getattr(getattr(answer.value, "added", answer.value), "item", None)
     item_id = made.id if made else None  # with which the answer is deleted
