@@ -373,7 +373,7 @@ async def added_in_full(services: "Services", caller: Caller, added: Any) -> Add
 
 
 def change_done(done: Any, call: Call) -> Done:
-    """Tell a change of an entity: its state, and what came of it."""
+    """Tell a change of an entity: its state and the results."""
     item = done.item
     return Done(item, done.message, {"status": item.status or None, **done.more})
 

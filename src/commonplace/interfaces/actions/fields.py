@@ -145,7 +145,7 @@ def _left_out(info: FieldInfo) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Cli:
-    """How the command line takes a field: its name there, and what is special about it."""
+    """How the command line takes a field: its name there, and its peculiarities."""
 
     name: str = ""  # `--due` in the place of `--due-date`, or the name of an argument
     argument: bool = False  # by position instead of by name

@@ -216,7 +216,7 @@ def _getter(field: Field | str) -> Get:
 
 
 def _reader(path: str | int) -> Callable[[Any], Any]:
-    """Return what reads an attribute, or an entry of a tuple; "" is the value itself."""
+    """Return a reader of an attribute, or of an entry of a tuple; "" is the value itself."""
     if path == "":
         return lambda value: value
     return itemgetter(path) if isinstance(path, int) else attrgetter(path)
@@ -265,7 +265,7 @@ class Listing(Shape):
         self._key, self._shape, self.paged = key, shape, paged
 
     def __call__(self, value: Any, call: Call) -> Json:
-        """Take a list, or a list and the total. `next` is what REST adds: the address of a page."""
+        """Take a list, or a list and the total. REST adds `next`, the address of a page."""
         found, total = value if isinstance(value, tuple) else (value, len(value))
         answer: Json = {self._key: [self._shape(each, call) for each in found], "total": total}
         if self.paged:
