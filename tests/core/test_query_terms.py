@@ -3,6 +3,7 @@
 import apsw
 import pytest
 
+from commonplace.text.language import detect
 from commonplace.text.query_terms import extra_terms, for_embedding, parse_query
 
 
@@ -13,7 +14,7 @@ def found(text: str, query: str) -> bool:
         db.execute(
             "CREATE VIRTUAL TABLE t USING fts5(text, extra, tokenize='porter unicode61 remove_diacritics 2')"
         )
-        db.execute("INSERT INTO t VALUES (?, ?)", (text, extra_terms(text)))
+        db.execute("INSERT INTO t VALUES (?, ?)", (text, extra_terms(text, detect(text))))
         match = " OR ".join('"' + " ".join(phrase) + '"' for phrase in parse_query(query).phrases)
         return (
             bool(match)
@@ -44,6 +45,10 @@ def found(text: str, query: str) -> bool:
         ("नमस्ते दुनिया", "नमस्ते"),
         ("ΑΘΗΝΑ is Athens", "αθηνα"),
         ("To be, or not to be", "to be or not to be"),
+        ("Die alten Häuser am Meer wurden verkauft.", "Haus am Meer verkaufen"),
+        ("Les chevaux du roi couraient dans la plaine.", "le cheval court dans les plaines"),
+        ("Las copias de seguridad se restauran cada mes.", "restaurar una copia de seguridad"),
+        ("Резервные копии восстанавливаются каждый месяц.", "как восстановить резервную копию"),
     ],
 )
 def test_a_query_finds_its_text(text: str, query: str) -> None:
@@ -60,6 +65,26 @@ def test_a_query_finds_its_text(text: str, query: str) -> None:
 )
 def test_a_query_does_not_find_what_shares_nothing_telling(text: str, query: str) -> None:
     assert not found(text, query)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The restore is tested every month on an empty machine.", "en"),
+        ("Die Sicherung wird jeden Monat auf einem leeren Rechner geprüft.", "de"),
+        ("La restauration est testée chaque mois sur une machine vide.", "fr"),
+        ("バックアップは毎月テストされます。", "ja"),
+        ("", None),
+        ("```\nx = 1\n```", None),
+        ("\0\ud800", None),
+    ],
+)
+def test_the_language_of_a_text_is_detected_or_left_open(text: str, language: str | None) -> None:
+    assert detect(text) == language
+
+
+def test_a_query_in_english_gets_no_stems_of_other_languages() -> None:
+    assert parse_query("databases are locked").phrases == (("databases",), ("locked",))
 
 
 def test_an_exact_string_stays_together_and_its_parts_may_match_alone() -> None:

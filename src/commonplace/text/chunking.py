@@ -10,6 +10,7 @@ from operator import itemgetter
 
 from commonplace.model import Mark, Section
 from commonplace.text import query_terms
+from commonplace.text.language import detect
 
 TARGET = 160  # words of a section
 LARGEST = 190  # of a block that stays whole; about the 256 tokens that small embedders read
@@ -52,7 +53,8 @@ class _Piece:
 
 def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]:
     """Return the text's sections in order. The title only adds search terms."""
-    of_title = query_terms.extra_terms(title)
+    language = detect(text)
+    of_title = query_terms.extra_terms(title, language)
     sections: list[Section] = []
     starts = [mark.at for mark in marks]
     for part in _parts(text):
@@ -65,7 +67,7 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
                     len(sections),
                     body,
                     _heading(pieces),
-                    f"{of_title} {query_terms.extra_terms(body)}".strip(),
+                    f"{of_title} {query_terms.extra_terms(body, language)}".strip(),
                     count(body),
                     locator=marks[passed - 1].locator if passed else {},
                 )

@@ -1,7 +1,8 @@
 """Search terms of queries, and extra terms of texts beyond their own words.
 
 The index takes runs of letters and digits as words. That misses the parts of `camelCase`, and
-scripts without spaces, which are found by pairs of neighbouring characters instead.
+scripts without spaces, which are found by pairs of neighbouring characters instead. The index
+stems by English rules; stems of other languages are extra terms on both sides.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from commonplace.model import Words, normalize
+from commonplace.text import language as languages
 
 MOST_PHRASES = 64
 _MOST_READ = 4_000  # characters of a query; more could only repeat itself
@@ -42,9 +44,10 @@ _ENGLISH = """
 STOP_WORDS = frozenset(_ENGLISH.split())
 
 
-def extra_terms(text: str) -> str:
-    """Return words to index beside a text: parts of identifiers, pairs of unspaced characters."""
-    found = []
+def extra_terms(text: str, language: str | None = None) -> str:
+    """Return words to index beside a text: parts of identifiers, pairs of unspaced characters,
+    and stems by the rules of its language, if that is not English."""
+    found = languages.stems(_WORD.findall(text), language)
     if _HUMP.search(text):
         found += [
             part.lower()
@@ -67,6 +70,9 @@ def parse_query(query: str) -> Words:
     """Return a query as alternatives: strings such as `os.path.join`, each word, and pairs."""
     text = normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
+    spelled = [word for word in _WORD.findall(text) if len(word) <= _LONGEST_WORD]
+    stems = languages.stems(spelled, languages.detect(text))
+    found |= dict.fromkeys((_plain(stem),) for stem in stems)
     telling = [phrase for phrase in found if not STOP_WORDS.issuperset(phrase)] or found
     return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
 
