@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast durations torture image-check lint lock lowest docs bench bench-quick
+.PHONY: setup run test test-fast durations torture image-check lint lock lowest docs bench bench-quick quality
 
 setup: .venv/.ready
 
@@ -55,6 +55,10 @@ lowest: .venv/.ready
 
 docs: .venv/.ready-dev
 	@$(BIN)/python tools/reference.py
+
+# Every figure on conclusions from real text; writes docs/lab/quality.md. ONLY="conflicts time" for some.
+quality: .venv/.ready-dev
+	@PYTHONPATH=. $(BIN)/python -W ignore -m benchmarks.quality $(ONLY)
 
 # BENCH: more options, such as --only sqlite,qdrant --sizes 10000, which measures these rows again and keeps the others
 bench: .venv/.ready-dev

@@ -1,0 +1,1 @@
+"""What Commonplace concludes from real text, measured on the development sets."""
