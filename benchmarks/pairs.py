@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, SimilarityScale, compare
+from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, compare
+from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text
 

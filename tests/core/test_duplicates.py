@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.entities.duplicates import (
+from commonplace.core.entities.duplicates import THRESHOLD, compare
+from commonplace.core.entities.similarity import (
     RELATED,
     SAME,
     SAMPLES,
-    THRESHOLD,
     UNRELATED,
     SimilarityScale,
-    compare,
 )
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from heapq import nsmallest
 from statistics import median
 
-from commonplace.core.entities.duplicates import SimilarityScale
+from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search.search import Search, find_project
 from commonplace.core.work.graph import Graph
