@@ -25,8 +25,14 @@ def error(status: int, kind: str, message: str) -> Refused:
 class MessagesService(StubService):
     says: dict[str, Any] | None = None  # instead of what it would make of the material
     text: str | None = None  # instead of JSON
-    stop_reason: str = "end_turn"
+    stop_reason: str = "end_turn"  # also "refusal" and "max_tokens"
     bodies: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def material(self) -> str:
+        """What the last request was about."""
+        sent: str = self.bodies[-1]["messages"][-1]["content"]
+        return sent
 
     def answer(self, request: Request) -> dict[str, Any]:
         if (request.method, request.path) != ("POST", "/v1/messages"):
@@ -38,7 +44,7 @@ class MessagesService(StubService):
         body = request.json()
         self.bodies.append(body)
         _check(body)
-        said = self.says or _describe(body["messages"][0]["content"])
+        said = self.says or describe(body["messages"][0]["content"])
         validate(said, body["output_config"]["format"]["schema"])
         text = json.dumps(said) if self.text is None else self.text
         return {
@@ -74,7 +80,7 @@ def _check(body: dict[str, Any]) -> None:
         raise error(400, "invalid_request_error", "messages: text content blocks must be non-empty")
 
 
-def _describe(material: str) -> dict[str, Any]:
+def describe(material: str) -> dict[str, Any]:
     numbers = [int(number) for number in re.findall(r"^\[(\d+)\]$", material, re.MULTILINE)]
     return {
         "summary": "A text. It says things.",

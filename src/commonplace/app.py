@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from commonplace.adapters.blobs import make_blobs
+from commonplace.adapters.chat import make_model
 from commonplace.adapters.coordination import make_limits, make_wake
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
@@ -53,6 +54,8 @@ async def open_app(
         store: Store = closing(own_store or make_store(settings))
         await store.open()
         fetcher = closing(make_fetcher(settings))
+        if model := make_model(settings):
+            closing(model)
         app = build_services(
             settings,
             store=store,
@@ -66,9 +69,10 @@ async def open_app(
             captions=own_captions or YouTubeCaptions(fetcher),
             soundtracks=own_soundtracks or YouTubeSound(fetcher),
             transcriber=closing(own_transcriber or make_transcriber(settings)),
-            local=closing(make_transformer(replace(settings, transformer="local"))),
-            chosen=closing(make_transformer(settings)),
-            reflector=closing(make_reflector(settings)),
+            model=model,
+            local=closing(make_transformer(settings, None)),
+            chosen=closing(make_transformer(settings, model)),
+            reflector=closing(make_reflector(settings, model)),
             duration=duration,
             require_speech=require_speech,
             attended=workers > 0 or bool(settings.redis_url),

@@ -112,9 +112,13 @@ class TranscriptionFailed(CommonplaceError):
 
 
 class TransformFailed(CommonplaceError):
-    """The summary service gave no usable answer; the previous summary stays."""
+    """The model gave no usable answer; what there was before stays."""
 
     code = "transform_failed"
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status  # of HTTP, if the service refused
 
 
 class EmbeddingFailed(CommonplaceError):

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,22 @@ from commonplace.model import (
 
 Vectors = NDArray[np.float32]  # (n, dimensions), unit rows
 Vector = NDArray[np.float32]
+R = TypeVar("R")
+
+TEXT: Json = {"type": "string"}  # these three make the schemas of a model's answers
+
+
+def array_of(item: Json) -> Json:
+    return {"type": "array", "items": item}
+
+
+def object_of(**properties: Json) -> Json:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +226,26 @@ class Blobs(Closable, Protocol):
 
     async def put_url(self, key: str, seconds: int) -> str | None:
         """Return a URL that accepts the bytes by PUT for so long; None without direct uploads."""
+
+
+class Model(Closable, Protocol):
+    """A language model that answers in JSON."""
+
+    async def complete(
+        self,
+        task: str,
+        material: str,
+        schema: Json,
+        parse: Callable[[Json, float | None], R],
+        *,
+        seconds: float = 180.0,
+    ) -> R:
+        """Return the parsed answer to a task. Raises TransformFailed, within `seconds`.
+
+        `task` is ours; `material` is data, of which a bounded part is sent. `parse` gets an answer
+        that should have the shape of `schema`, and its cost in dollars (None: unknown). It may
+        raise the errors of dictionaries and lists if the answer has another shape.
+        """
 
 
 class Transformer(Closable, Protocol):

@@ -95,15 +95,19 @@ class Settings:
         0, "Minutes of speech that a person can transcribe per month. 0: unlimited."
     )
 
-    transformer: str = setting(
-        "local",
-        "What writes summaries, key points and tags for auto_transform: local or anthropic.",
+    model: str = setting(
+        "none",
+        "Language model for summaries (auto_transform), reflect and conflicts: none, anthropic, or "
+        "openai for any server with OpenAI's API, such as Ollama, LM Studio or vLLM.",
     )
-    anthropic_model: str = setting("claude-haiku-5-5", "Model of the anthropic transformer.")
-    anthropic_url: str = setting(
-        "https://api.anthropic.com", "Base URL of the Messages API, such as a gateway."
+    model_url: str = setting(
+        "",
+        "Base URL of the model's service, such as http://127.0.0.1:11434/v1, if not the default.",
     )
-    anthropic_key: str = setting("", "API key of the Messages API.", secret=True)
+    model_name: str = setting(
+        "", "Name of the model. openai needs one; anthropic has the default claude-haiku-5-5."
+    )
+    model_key: str = setting("", "API key of the model's service.", secret=True)
 
     blobs_url: str = setting(
         "",

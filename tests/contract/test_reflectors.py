@@ -1,4 +1,4 @@
-"""What reads memories out of notes: the rules on this machine, and a model behind the Messages API."""
+"""What reads memories out of notes: the rules on this machine, and a language model."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from commonplace.adapters.reflect import make_reflector
-from commonplace.adapters.reflect.anthropic import AnthropicReflector
+from commonplace.adapters.chat.anthropic import AnthropicModel
+from commonplace.adapters.reflect.by_model import ModelReflector
 from commonplace.adapters.reflect.rules import reflect
-from commonplace.errors import ConfigurationError, TransformFailed
+from commonplace.errors import TransformFailed
 from commonplace.model import Proposal
 from commonplace.settings import Settings
 from tests.messages_service import MessagesService
@@ -188,25 +188,22 @@ class TestLocal:
                 assert text[quote.start : quote.end] == quote.text
 
 
-class TestAnthropic:
+class TestModel:
     @pytest.fixture
     def service(self) -> Iterator[MessagesService]:
         with running(MessagesService()) as ready:
             yield ready
 
-    def reflector(self, service: MessagesService) -> AnthropicReflector:
-        chosen = Settings(transformer="anthropic", anthropic_key=KEY, anthropic_url=service.url)
-        return AnthropicReflector(chosen, pauses=(0.01,), timeout=2.0)
-
     async def ask(self, service: MessagesService, says: Any, limit: int = 12) -> list[Proposal]:
         service.says = says
-        reflector = self.reflector(service)
+        settings = Settings(model="anthropic", model_key=KEY, model_url=service.url)
+        model = AnthropicModel(settings, pauses=(0.01,), timeout=2.0)
         try:
-            return await reflector.reflect(
+            return await ModelReflector(model).reflect(
                 "Call", "Alice: We take Postgres. It is known.\nAlice: Bye.", limit
             )
         finally:
-            await reflector.close()
+            await model.close()
 
     async def test_it_quotes_the_text_and_not_the_model(self, service: MessagesService) -> None:
         [found] = await self.ask(
@@ -234,7 +231,7 @@ class TestAnthropic:
         )
         assert (found.kind, found.title, found.confidence) == ("decision", "Use Postgres", 1.0)
         assert [quote.text for quote in found.quotes] == ["We take Postgres.", "It is known."]
-        assert "[0] Alice: We take Postgres." in service.bodies[0]["messages"][0]["content"]
+        assert "[0] Alice: We take Postgres." in service.material
 
     async def test_not_more_than_asked_for_and_the_surest_first(
         self, service: MessagesService
@@ -259,9 +256,3 @@ class TestAnthropic:
         service.text = '{"other": 1}'
         with pytest.raises(TransformFailed, match="unexpected answer"):
             await self.ask(service, {"memories": []})
-
-
-def test_the_setting_of_the_transformer_chooses() -> None:
-    with pytest.raises(ConfigurationError, match="COMMONPLACE_ANTHROPIC_KEY"):
-        make_reflector(Settings(transformer="anthropic"))
-    assert make_reflector(Settings())

@@ -432,9 +432,9 @@ async def test_auto_transform_is_done_by_the_model_after_the_answer(
             open_house(
                 data_dir,
                 fetch_allow_hosts=web.host,
-                transformer="anthropic",
-                anthropic_key=KEY,
-                anthropic_url=service.url,
+                model="anthropic",
+                model_key=KEY,
+                model_url=service.url,
             ) as house,
             house.client("owner") as owner,
         ):

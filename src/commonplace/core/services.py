@@ -49,6 +49,7 @@ from commonplace.ports import (
     Extractor,
     Fetcher,
     Limits,
+    Model,
     ModelDownload,
     Reflector,
     Soundtracks,
@@ -113,6 +114,7 @@ def build_services(
     captions: Captions,
     soundtracks: Soundtracks,
     transcriber: Transcriber,
+    model: Model | None,
     local: Transformer,
     chosen: Transformer,
     reflector: Reflector,
@@ -122,9 +124,9 @@ def build_services(
 ) -> Services:
     """Connect the services with each other and with the adapters.
 
-    `local`, `chosen`: the summarizer of this machine and the configured one. `duration`: measures a
-    recording in seconds. `require_speech`: see Sources. `attended`: whether workers run here or
-    can be woken.
+    `local`, `chosen`: the summarizer of this machine, and the model's if there is one. `duration`:
+    measures a recording in seconds. `require_speech`: see Sources. `attended`: whether workers run
+    here or can be woken.
     """
     access = Access(store, limits, settings)
     sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
@@ -140,7 +142,7 @@ def build_services(
         pipeline,
         quota,
         epics,
-        auto_transforms=settings.transformer != "local",
+        auto_transforms=model is not None,
     )
     folders = Folders(store, access, epics)
     similarity = SimilarityScale(embedder)

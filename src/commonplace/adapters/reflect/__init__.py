@@ -1,10 +1,15 @@
-"""Reflectors extract memories from notes. The setting `transformer` chooses one."""
+"""Reflectors extract memories from notes: by rules, or by a model where there is one."""
 
-from commonplace.adapters.lazy_import import Maker, maker
-from commonplace.ports import Reflector
+from commonplace.ports import Model, Reflector
+from commonplace.settings import Settings
 
-REFLECTORS = {
-    "local": "rule_reflector:LocalReflector",
-    "anthropic": "anthropic:AnthropicReflector",
-}
-make_reflector: Maker[Reflector] = maker("transformer", REFLECTORS, __name__)
+
+def make_reflector(settings: Settings, model: Model | None) -> Reflector:
+    """Return the one that uses the model; without one, the rules. Imports only what is used."""
+    if model:
+        from commonplace.adapters.reflect.by_model import ModelReflector
+
+        return ModelReflector(model)
+    from commonplace.adapters.reflect.rule_reflector import LocalReflector
+
+    return LocalReflector(settings)

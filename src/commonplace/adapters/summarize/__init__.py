@@ -1,10 +1,15 @@
-"""Transformers. `local` is for every item; the configured one for those with `auto_transform`."""
+"""Transformers: rules for every item, and a model for those with `auto_transform`."""
 
-from commonplace.adapters.lazy_import import Maker, maker
-from commonplace.ports import Transformer
+from commonplace.ports import Model, Transformer
+from commonplace.settings import Settings
 
-TRANSFORMERS = {
-    "local": "extractive:LocalTransformer",
-    "anthropic": "anthropic:AnthropicTransformer",
-}
-make_transformer: Maker[Transformer] = maker("transformer", TRANSFORMERS, __name__)
+
+def make_transformer(settings: Settings, model: Model | None) -> Transformer:
+    """Return the one that uses the model; without one, the rules. Imports only what is used."""
+    if model:
+        from commonplace.adapters.summarize.by_model import ModelTransformer
+
+        return ModelTransformer(model)
+    from commonplace.adapters.summarize.extractive import LocalTransformer
+
+    return LocalTransformer(settings)

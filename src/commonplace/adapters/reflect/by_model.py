@@ -1,15 +1,15 @@
-"""Candidate memories by a model behind Anthropic's API.
+"""Candidate memories by a language model.
 
 It answers with sentence numbers, so that quotes are always the text itself.
 """
 
 from collections.abc import Sequence
 
-from commonplace.adapters.anthropic_api import TEXT, AnthropicModel, array_of, object_of
 from commonplace.adapters.reflect.cue_words import LABELS
 from commonplace.adapters.reflect.note_parser import parse_blocks
 from commonplace.adapters.reflect.rules import TITLE_CHARS
 from commonplace.model import EntityType, Json, Proposal, Quote
+from commonplace.ports import TEXT, Model, array_of, object_of
 from commonplace.text.prose import cut
 
 _KINDS = (
@@ -52,7 +52,10 @@ _SCHEMA = object_of(
 )
 
 
-class AnthropicReflector(AnthropicModel):
+class ModelReflector:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
         """Send every sentence to the service; notes have at most 50,000 characters."""
         parts = parse_blocks(text, frozenset(LABELS))
@@ -64,12 +67,15 @@ class AnthropicReflector(AnthropicModel):
         for part in parts:
             lead = f"{part.speaker}: " if part.speaker else f"({part.label}) " if part.label else ""
             material += [f"[{next(numbers)}] {lead}{sentence.text}" for sentence in part.sentences]
-        return await self.complete(
+        return await self._model.complete(
             _TASK,
             "\n".join(material),
             _SCHEMA,
             lambda answer, cost: _proposals(answer, sentences)[:limit],
         )
+
+    async def close(self) -> None:
+        """Do nothing: others use the model, too."""
 
 
 def _proposals(answer: Json, sentences: Sequence[Quote]) -> list[Proposal]:

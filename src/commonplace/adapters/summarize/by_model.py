@@ -1,10 +1,10 @@
-"""Summaries by a model behind Anthropic's API, for items that ask for `auto_transform`."""
+"""Summaries by a language model, for items that ask for `auto_transform`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from commonplace.adapters.anthropic_api import TEXT, AnthropicModel, array_of, object_of
 from commonplace.model import Json, Transformed
+from commonplace.ports import TEXT, Model, array_of, object_of
 from commonplace.text.instructions import addresses_machine, without_orders
 from commonplace.text.prose import CATEGORIES, OTHER, cut
 
@@ -29,18 +29,24 @@ _SCHEMA = object_of(
 )
 
 
-class AnthropicTransformer(AnthropicModel):
+class ModelTransformer:
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
     async def transform(self, title: str, sections: Sequence[str]) -> Transformed:
         """Send a bounded part of the text: evenly spread passages, cut short if need be."""
         chosen = range(0, len(sections), max(1, -(-len(sections) // _MOST_SECTIONS)))
         room = _MOST_CHARS // max(1, len(chosen))
         passages = (f"[{number}]\n{sections[number][:room].strip()}" for number in chosen)
-        return await self.complete(
+        return await self._model.complete(
             _TASK,
             "\n\n".join([f"Title: {title[:500]}", *passages]),
             _SCHEMA,
             lambda answer, cost: _transformed(answer, len(sections), cost),
         )
+
+    async def close(self) -> None:
+        """Do nothing: others use the model, too."""
 
 
 def _transformed(answer: Json, count: int, cost: float | None) -> Transformed:
