@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.chat.openai import OpenAIModel
-from commonplace.core.entities import verdicts
-from commonplace.core.entities.verdicts import Verdict, Verdicts
+from commonplace.core.entities import model_verdicts
+from commonplace.core.entities.model_verdicts import Verdict, Verdicts
 from commonplace.settings import Settings
 from tests.completions_service import CompletionsService
 from tests.stub_service import Mishap, running
@@ -95,7 +95,7 @@ async def test_a_model_that_fails_loses_no_answer_and_is_left_alone_for_a_while(
     mishap: Mishap,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(verdicts, "_SECONDS", 0.5)
+    monkeypatch.setattr(model_verdicts, "_SECONDS", 0.5)
     service.mishaps = {"/completions": [mishap] * 4}
     service.says = {"verdicts": [said(0, "duplicate")]}
     assert await judge.judge(PAIRS) == [None, None]
@@ -103,5 +103,5 @@ async def test_a_model_that_fails_loses_no_answer_and_is_left_alone_for_a_while(
     assert await judge.judge(PAIRS) == [None, None]
     assert len(service.requests) == asked
     later = verdicts.monotonic() + 61
-    monkeypatch.setattr(verdicts, "monotonic", lambda: later)
+    monkeypatch.setattr(model_verdicts, "monotonic", lambda: later)
     assert await judge.judge(PAIRS) == [Verdict("duplicate", "Because."), None]
