@@ -102,6 +102,6 @@ async def test_a_model_that_fails_loses_no_answer_and_is_left_alone_for_a_while(
     service.mishaps, asked = {}, len(service.requests)
     assert await judge.judge(PAIRS) == [None, None]
     assert len(service.requests) == asked
-    later = verdicts.monotonic() + 61
+    later = model_verdicts.monotonic() + 61
     monkeypatch.setattr(model_verdicts, "monotonic", lambda: later)
     assert await judge.judge(PAIRS) == [Verdict("duplicate", "Because."), None]
