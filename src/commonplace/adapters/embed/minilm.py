@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from hashlib import file_digest
 from itertools import groupby
 from pathlib import Path
 from threading import Lock
@@ -22,7 +23,8 @@ from commonplace.settings import Settings
 
 MODEL, DIMENSIONS, MAX_TOKENS = "all-MiniLM-L6-v2", 384, 256
 _FILE, _TABLE = "model.safetensors", "embeddings.word_embeddings.weight"
-_SIZE = 90_868_376  # bytes; vectors of other weights could not be compared
+# Vectors of other weights could not be compared.
+_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _BATCH_TOKENS = 256  # more at once are no faster, and a query waits for the batch that runs
 _SLICE = 512  # texts tokenized at once
 _BYTES = 20_000  # of a text; 256 tokens are far fewer
@@ -78,10 +80,10 @@ class LocalEmbedder:
         """Load the model at first use: it may have been downloaded since the start."""
         with self._lock:
             if self._loaded is None:
-                package = find(MINILM, self._models)
-                if package is None:
+                folder = find(MINILM, self._models)
+                if folder is None:
                     raise EmbeddingFailed(f"The {MINILM.title} is not downloaded yet.")
-                self._loaded = _Model(package / "model", self._threads)
+                self._loaded = _Model(folder, self._threads)
                 release_memory()  # the weights as they were before they were packed
             return self._loaded
 
@@ -89,7 +91,9 @@ class LocalEmbedder:
 class _Model:
     def __init__(self, folder: Path, threads: int) -> None:
         try:
-            if (folder / _FILE).stat().st_size != _SIZE:
+            with (folder / _FILE).open("rb") as weights:
+                known = file_digest(weights, "sha256").hexdigest() == _SHA256
+            if not known:
                 raise ValueError(f"{_FILE} is not that of {MODEL}")
             index = read_index(folder / _FILE)
             self.tokenizer = WordPiece(folder / "vocab.txt", MAX_TOKENS)

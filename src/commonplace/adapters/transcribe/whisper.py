@@ -95,10 +95,9 @@ class LocalTranscriber:
 
     async def _own_model(self) -> Path:
         try:
-            found = find(WHISPER, self._models) or await download(WHISPER, self._models)
+            return find(WHISPER, self._models) or await download(WHISPER, self._models)
         except DownloadFailed as error:
             raise TranscriptionFailed(error.message) from error
-        return found / "model"
 
     def _forget(self) -> None:
         self._model = None
