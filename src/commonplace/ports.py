@@ -61,6 +61,18 @@ class Matches(NamedTuple):
     complete: bool = True  # every section that the caller may search has a vector
 
 
+class Profile(NamedTuple):
+    """What an item is compared with others by."""
+
+    item_id: str
+    public_id: str
+    title: str
+    entity_type: str
+    head: Vector  # of the first section
+    mean: Vector  # of the sections, normalized
+    terms: NDArray[np.uint32]  # different words of the first sections; empty: unknown
+
+
 class Closable(Protocol):
     """An adapter that may hold connections, processes or models until it is closed."""
 

@@ -11,6 +11,7 @@ from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
 from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
@@ -146,9 +147,10 @@ def build_services(
     )
     folders = Folders(store, access, epics)
     similarity = SimilarityScale(embedder)
+    neighbours = Neighbours(store, embedder, similarity)
     duplicates, auto_linker = (
         Duplicates(store, embedder, similarity),
-        AutoLinker(store, embedder, similarity),
+        AutoLinker(store, neighbours),
     )
     entities = Entities(
         store,
@@ -216,7 +218,7 @@ def build_services(
         tasks,
         Planning(store, access, search, graph, similarity),
         entities,
-        Disks(store, access, embedder, search, Publisher(store, embedder, local)),
+        Disks(store, access, embedder, search, neighbours, Publisher(store, embedder, local)),
         graph,
         memory,
         reflection,

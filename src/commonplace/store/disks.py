@@ -237,29 +237,6 @@ class Disks(IndexedTable):
         return (row["id"], row["name"]) if row else (library_id, "")
 
     @reads
-    def vectors(self, tx: Tx, item: Item, stamp: str) -> list[bytes]:
-        """Return the vectors of the item's sections."""
-        return [
-            vector
-            for made_by, vector in self._index.vectors(tx, item.library_id, [item.id]).values()
-            if made_by == stamp
-        ]
-
-    @reads
-    def names(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Return public id and title of the items of sections in scope, by section id."""
-        return {
-            section_id: (public_id, title)
-            for section_id, public_id, title in tx.tuples(
-                f"""SELECT s.id, i.public_id, i.title FROM sections AS s CROSS JOIN items AS i
-                    WHERE s.id IN :ids AND i.library_id = s.library_id || '' AND i.id = s.item_id
-                    AND {scope_sql.visible(scope)}""",
-                ids=list(section_ids),
-                **scope_sql.within(scope),
-            )
-        }
-
-    @reads
     def view_vector(self, tx: Tx, published: Published, stamp: str) -> bytes | None:
         vector = tx.scalar(
             f"SELECT vector FROM published WHERE {_KEY} AND stamp = :stamp",

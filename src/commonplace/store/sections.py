@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
-from commonplace.ports import Matches, Question, Vector
+from commonplace.ports import Matches, Profile, Question, Vector
 from commonplace.search_index.index import IndexedTable
 from commonplace.search_index.vectors import FORMATS
 from commonplace.store import rows
 
 _CHUNK = 1000
+PROFILED, WORDED = 16, 4  # first sections of an item whose vectors, and words, its profile has
+COMPARED = 8  # sections compared for each item that is wanted
 # CROSS JOIN and || '': SQLite then starts from the few sections, not from all of the library.
 _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position,
                      s.heading, s.text, s.word_count, s.key_points, s.locator, i.status,
@@ -94,7 +96,7 @@ class Sections(IndexedTable):
     ) -> list[Scored]:
         """Return the best sections by cosine similarity."""
         found = await self.matches(scope, Question(None, vector, stamp, limit), where)
-        return _best_first(found.ids, found.cosines)[:limit]
+        return _by_cosine(found)[:limit]
 
     @reads
     def nearest_to_each(
@@ -111,7 +113,7 @@ class Sections(IndexedTable):
             self._index.matches(tx, scope, Question(None, vector, stamp, limit), where)
             for vector in vectors
         )
-        return [_best_first(near.ids, near.cosines)[:limit] for near in found]
+        return [_by_cosine(near)[:limit] for near in found]
 
     @reads
     def matches(
@@ -185,6 +187,70 @@ class Sections(IndexedTable):
         return [item_id for item_id, _ in found], matrix.astype(np.float32)
 
     @reads
+    def nearest_items(
+        self,
+        tx: Tx,
+        scope: Scope,
+        vectors: Sequence[Vector],
+        stamp: str,
+        limit: int,
+        where: ItemFilter | None = None,
+    ) -> list[str]:
+        """Return the items whose best sections are nearest to any of the vectors, best first."""
+        cosines: dict[int, float] = {}
+        for vector in vectors:
+            question = Question(None, vector, stamp, COMPARED * limit)
+            for found in _by_cosine(self._index.matches(tx, scope, question, where)):
+                cosines[found.section_id] = max(found.score, cosines.get(found.section_id, -1.0))
+        best: dict[str, float] = {}
+        for section_id, item_id in tx.tuples(
+            "SELECT id, item_id FROM sections WHERE library_id = :library_id AND id IN :ids",
+            library_id=scope.library_id,
+            ids=list(cosines),
+        ):
+            best[item_id] = max(cosines[section_id], best.get(item_id, -1.0))
+        return sorted(best, key=lambda item_id: (-best[item_id], item_id))[:limit]
+
+    @reads
+    def profiles(self, tx: Tx, scope: Scope, item_ids: Sequence[str], stamp: str) -> list[Profile]:
+        """Return the profiles of items that have vectors of this stamp, by id."""
+        codec = FORMATS[tx.engine]
+        found = tx.tuples(
+            f"""SELECT i.id, i.public_id, i.title, i.entity_type, s.position, w.terms,
+                       {codec.column}
+                FROM sections AS s
+                JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
+                JOIN section_terms AS w ON w.library_id = s.library_id AND w.item_id = s.item_id
+                     AND w.section_id = s.id
+                {_VECTORS}
+                WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position < :sections
+                AND {scope_sql.visible(scope)} ORDER BY i.id, s.position""",
+            ids=list(item_ids),
+            stamp=stamp,
+            sections=PROFILED,
+            **scope_sql.within(scope),
+        )
+        profiles = list[Profile]()
+        for _, group in groupby(found, itemgetter(0)):
+            own = list(group)
+            item_id, public_id, title, entity_type, *_ = own[0]
+            vectors = codec.matrix([row[6] for row in own]).astype(np.float32)
+            mean = vectors.mean(axis=0)
+            words = b"".join(row[5] for row in own if row[4] < WORDED)
+            profiles.append(
+                Profile(
+                    item_id,
+                    public_id,
+                    title,
+                    entity_type,
+                    vectors[0],
+                    mean / max(float(np.linalg.norm(mean)), 1e-9),
+                    np.unique(np.frombuffer(words, np.uint32)),
+                )
+            )
+        return profiles
+
+    @reads
     def without_vectors(
         self, tx: Tx, item_ids: Sequence[str], stamp: str, limit: int = 100_000
     ) -> list[tuple[str, str, int, Section]]:
@@ -250,6 +316,10 @@ def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]
             **scope_sql.within(scope),
         )
     ]
+
+
+def _by_cosine(found: Matches) -> list[Scored]:
+    return _best_first(found.ids, found.cosines)
 
 
 def _best_first(ids: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Scored]:

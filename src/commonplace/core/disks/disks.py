@@ -18,6 +18,7 @@ from commonplace.core.disks.disk_views import (
     saved_line,
 )
 from commonplace.core.disks.publishing import Publisher
+from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.ingest.pipeline import unpacked
 from commonplace.core.people.authorization import (
     DELETE,
@@ -36,12 +37,11 @@ from commonplace.model import (
     NOT_DISKS,
     PRIVATE,
     PUBLISHED,
-    SUPERSEDED,
-    WRONG,
     Audience,
     Caller,
     DiskFilter,
     DiskScope,
+    EntityType,
     Item,
     ItemFilter,
     ItemRef,
@@ -51,10 +51,10 @@ from commonplace.model import (
     Passage,
     Published,
 )
-from commonplace.ports import Embedder, Vector
+from commonplace.ports import Embedder, Profile
 
 EMBEDDED_CHARACTERS = 1_000
-RELATED, ALIKE, NEAREST = 5, 0.2, 40
+RELATED = 5
 SAVED_COMPARED = 1_000  # the most recently saved
 
 
@@ -62,6 +62,7 @@ SAVED_COMPARED = 1_000  # the most recently saved
 class Disks(Service):
     _embedder: Embedder
     _search: Search
+    _neighbours: Neighbours
     _publisher: Publisher
 
     # -- reading
@@ -234,7 +235,6 @@ class Disks(Service):
         views, gone = await self._views(caller, [item.id] if item.visibility == PUBLISHED else [])
         if gone:
             raise NotFound(NO_DISK)
-        vectors = await self._store.disks.vectors(item, self._embedder.stamp)
         published = views.get(item.id)
         return Disk(
             item.public_id,
@@ -245,7 +245,7 @@ class Disks(Service):
             None,
             item.created_at,
             published.view if published else await self._open(item),
-            await self._related(caller, item.public_id, _middle(vectors)) if vectors else (),
+            await self._related(caller, item.id, item.public_id),
         )
 
     async def _open(self, item: Item) -> OpenDisk:
@@ -277,7 +277,11 @@ class Disks(Service):
             published.saved_at,
             published.created_at,
             published.view,
-            await self._related(caller, published.public_id, unpacked(vector)) if vector else (),
+            await self._related(
+                caller, _view_profile(published.public_id, "", vector), published.public_id
+            )
+            if vector
+            else (),
         )
 
     async def _views(
@@ -332,23 +336,11 @@ class Disks(Service):
         )
         return [saved_line(published) for published in await self._current(found)], total
 
-    async def _related(self, caller: Caller, but: str, vector: Vector) -> tuple[Related, ...]:
-        """Find the most similar disks that the caller sees: own items by their passages, saved
-        disks by their published views. Wrong and superseded items are left out."""
-        scored = await self._store.sections.nearest(
-            caller.scope,
-            vector,
-            self._embedder.stamp,
-            NEAREST,
-            where=ItemFilter(not_entity_types=NOT_DISKS, not_statuses=(WRONG, SUPERSEDED)),
-        )
-        names = await self._store.disks.names(caller.scope, [found.section_id for found in scored])
-        alike = {  # by its best passage, which comes first
-            public_id: Related(public_id, title, found.score)
-            for found in reversed(scored)
-            if found.section_id in names
-            for public_id, title in [names[found.section_id]]
-        }
+    async def _related(
+        self, caller: Caller, disk: Profile | str, public_id: str
+    ) -> tuple[Related, ...]:
+        """Find the most closely related disks that the caller sees: own items, and saved disks by
+        their published views. Wrong and superseded items are left out."""
         saved = (
             await self._store.disks.saved_vectors(
                 caller.library_id, self._embedder.stamp, SAVED_COMPARED
@@ -356,18 +348,26 @@ class Disks(Service):
             if caller.whole_library
             else []
         )
-        if saved:
-            cosines = (
-                unpacked(b"".join(packed for _, _, packed in saved)).reshape(len(saved), -1)
-                @ vector
+        others = [_view_profile(*one) for one in saved if one[0] != public_id]
+        near = (
+            await self._neighbours.of_item(caller.scope, disk, others)
+            if isinstance(disk, str)
+            else await self._neighbours.around(caller.scope, disk, others)
+        )
+        if near is None:
+            return ()
+        return tuple(
+            Related(near.items[place].public_id, near.items[place].title, near.weight(place))
+            for place in near.best(
+                0,
+                [
+                    place
+                    for place, one in enumerate(near.items)
+                    if one.entity_type in DISKS and one.public_id != public_id
+                ],
+                RELATED,
             )
-            alike |= {
-                public_id: Related(public_id, title, float(cosine))
-                for (public_id, title, _), cosine in zip(saved, cosines, strict=True)
-            }
-        alike.pop(but, None)
-        close = (one for one in alike.values() if one.similarity >= ALIKE)
-        return tuple(sorted(close, key=lambda one: -one.similarity)[:RELATED])
+        )
 
 
 def _finished(item: Item) -> Item:
@@ -381,7 +381,9 @@ def _finished(item: Item) -> Item:
     return item
 
 
-def _middle(vectors: Sequence[bytes]) -> Vector:
-    """Return the normalized mean of the sections' vectors."""
-    total: Vector = np.sum([unpacked(vector) for vector in vectors], axis=0, dtype=np.float32)
-    return total / max(float(np.linalg.norm(total)), 1e-9)
+def _view_profile(public_id: str, title: str, packed: bytes) -> Profile:
+    """Return the profile of a published view, of which only one vector is known."""
+    vector = unpacked(packed)
+    return Profile(
+        public_id, public_id, title, EntityType.DOCUMENT, vector, vector, np.empty(0, np.uint32)
+    )

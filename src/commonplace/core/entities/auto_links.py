@@ -1,5 +1,8 @@
-"""Automatic RELATED_TO links between similar items: from new entities to patterns, procedures and
-decisions."""
+"""Discovered RELATED_TO links: from entities to patterns, procedures and decisions.
+
+Two items are linked when each is among the other's four best. Links are only added as items come;
+`reindex` deletes those that no longer hold.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +15,8 @@ from commonplace.core.jobs.worker import run_each
 from commonplace.model import (
     EMBED,
     LINK,
-    SUPERSEDED,
-    WRONG,
     EntityType,
     Item,
-    ItemFilter,
     ItemRef,
     Job,
     JobState,
@@ -25,78 +25,65 @@ from commonplace.model import (
     Scope,
     now,
 )
-from commonplace.ports import Embedder, Vector
 from commonplace.store import Store
 
-ALIKE = 0.75
-TO_GUIDANCE = 10  # most links from a new entity
-FROM_OLDER = 20  # most links from existing items to new guidance
-READ_CHARACTERS = 2_000
+LINKS = 4  # best of each end
 WAIT = timedelta(seconds=1)
 # rules and templates are stored as these
 GUIDANCE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DECISION)
-OTHERS = tuple(kind for kind in EntityType if kind not in (*GUIDANCE, EntityType.DOCUMENT))
 
 
 @dataclass(eq=False)
 class AutoLinker:
     _store: Store
-    _embedder: Embedder
-    _similarity: SimilarityScale
+    _neighbours: Neighbours
 
-    async def link(self, scope: Scope, item: Item, text: str) -> int:
-        """Link an item to similar ones in the scope, and return the number of new relations. A
+    async def link(self, scope: Scope, item: Item) -> int:
+        """Link an item to related ones in the scope, and return the number of new relations. A
         relation is only visible to callers who see both ends."""
-        labels = " ".join(filter(None, (item.category, *item.technologies)))
-        about = "\n".join(filter(None, (item.title, labels, text[:READ_CHARACTERS])))
-        [[vector]] = await self._embedder.documents([[about]])
-        joined = {
+        near = await self._neighbours.of_item(scope, item.id)
+        if near is None or item.entity_type == EntityType.DOCUMENT:
+            return 0
+        linked = {
             end
             for relation in await self._store.relations.of_items(Scope(item.library_id), [item.id])
             for end in (relation.from_id, relation.to_id)
         }
         found = [
-            self._relation(item.id, other, item, score)
-            for other, score in (await self._alike(scope, vector, GUIDANCE, joined | {item.id}))[
-                :TO_GUIDANCE
-            ]
+            _relation(item.library_id, near, place)
+            for place in near.best(0, _linkable(near, 0), LINKS)
+            if near.items[place].item_id not in linked
+            and 0 in near.best(place, _linkable(near, place), LINKS)
         ]
-        if item.entity_type in GUIDANCE:
-            found += [
-                self._relation(other, item.id, item, score)
-                for other, score in (await self._alike(scope, vector, OTHERS, joined | {item.id}))[
-                    :FROM_OLDER
-                ]
-            ]
         return await self._store.relations.put(Scope(item.library_id), found) if found else 0
 
-    async def _alike(
-        self, scope: Scope, vector: Vector, types: Sequence[str], but: set[str]
-    ) -> list[tuple[str, float]]:
-        scale = await self._similarity.scale()
-        near = await self._store.sections.nearest(
-            scope,
-            vector,
-            self._embedder.stamp,
-            4 * FROM_OLDER,
-            where=ItemFilter(entity_types=tuple(types), not_statuses=(WRONG, SUPERSEDED)),
-        )
-        scores = {found.section_id: scale(found.score) for found in near}
-        passages = await self._store.sections.passages(
-            scope, [n for n, score in scores.items() if score >= ALIKE]
-        )
-        best: dict[str, float] = {}
-        for passage in passages:
-            if passage.item_id not in but:
-                best[passage.item_id] = max(
-                    scores[passage.section_id], best.get(passage.item_id, 0.0)
-                )
-        return sorted(best.items(), key=lambda found: (-found[1], found[0]))
 
-    def _relation(self, from_id: str, to_id: str, item: Item, score: float) -> Relation:
-        return Relation(
-            item.library_id, from_id, Kind.RELATED_TO, to_id, weight=round(score, 4), explicit=False
-        )
+def _linkable(near: Neighbourhood, place: int) -> list[int]:
+    """Return the items whose types may be linked with the one at this place."""
+    guides = near.items[place].entity_type in GUIDANCE
+    return [
+        other
+        for other, profile in enumerate(near.items)
+        if profile.entity_type in GUIDANCE
+        or (guides and profile.entity_type != EntityType.DOCUMENT)
+    ]
+
+
+def _relation(library_id: str, near: Neighbourhood, place: int) -> Relation:
+    # To guidance, and from the newer of two: the same relation whichever end is linked first.
+    source, target = sorted(
+        (near.items[0], near.items[place]),
+        key=lambda one: (one.entity_type not in GUIDANCE, one.item_id),
+        reverse=True,
+    )
+    return Relation(
+        library_id,
+        source.item_id,
+        Kind.RELATED_TO,
+        target.item_id,
+        weight=near.weight(place),
+        explicit=False,
+    )
 
 
 @dataclass(eq=False)
@@ -120,9 +107,7 @@ class LinkJobs:
             return
         folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
         await self._auto_linker.link(
-            Scope(job.library_id, None if folders is None else frozenset(folders), kb_only),
-            item,
-            await self._store.items.text(item),
+            Scope(job.library_id, None if folders is None else frozenset(folders), kb_only), item
         )
 
 

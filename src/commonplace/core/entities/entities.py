@@ -168,7 +168,7 @@ class Entities(Service):
             return AddedEntity(
                 item, f"Queued: {item.title} (processing in background)", conflicts, queued=True
             )
-        linked = await self._link(caller, item, new.content)
+        linked = await self._link(caller, item)
         if not sync:
             return AddedEntity(item, f"Added (sync fallback): {item.title}", conflicts, linked)
         return AddedEntity(
@@ -420,9 +420,9 @@ class Entities(Service):
         except EmbeddingFailed:
             return ()
 
-    async def _link(self, caller: Caller, item: Item, text: str) -> int:
+    async def _link(self, caller: Caller, item: Item) -> int:
         try:
-            return await self._auto_linker.link(caller.scope, item, text)
+            return await self._auto_linker.link(caller.scope, item)
         except (EmbeddingFailed, NotFound):
             # the embedder is down, or an item was deleted; the added one stays
             return 0
