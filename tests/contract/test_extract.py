@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
@@ -221,8 +222,16 @@ async def test_the_pages_of_a_tiff_are_marked(extractor, tmp_path) -> None:
 
 async def test_an_image_without_text_says_so(extractor, tmp_path) -> None:
     Image.new("RGB", (600, 400), "#7799bb").save(tmp_path / "sky.png")
-    with pytest.raises(IngestFailed, match="No text"):
+    with pytest.raises(IngestFailed, match=r"No text that OCR can read .* languages here: eng"):
         await extractor.extract(tmp_path / "sky.png", "image/png")
+
+
+async def test_a_grainy_scan_is_read(extractor, tmp_path) -> None:
+    grain = np.random.default_rng(5).normal(0, 40, (140, 640))
+    clean = np.asarray(written("Closed on Mondays").convert("L"), float) * 0.8 + 38
+    Image.fromarray(np.clip(clean + grain, 0, 255).astype("uint8")).save(tmp_path / "scan.png")
+    found = await extractor.extract(tmp_path / "scan.png", "image/png")
+    assert found.text == "Closed on Mondays"
 
 
 async def test_word_documents(extractor) -> None:
