@@ -10,8 +10,8 @@ from commonplace.core.entities.annotations import Annotations
 from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
 from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
-from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.core.entities.neighbours import Neighbours
+from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.entities.neighbours import Neighbourhood, Neighbours
 from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.jobs.worker import run_each
 from commonplace.model import (
