@@ -103,7 +103,10 @@ def test_who_dies_or_hangs_drops_out_with_what_was_found_and_the_others_go_on(
 
     monkeypatch.setattr(late, "do", wait_a_second)
     found = take_turns(
-        start("dead", DIES="semantic"), late, start("failing", FAILS="get"), start("sound")
+        start("dead", DIES="semantic"),
+        late,
+        start("failing", FAILS="get"),
+        start("sound", seconds=60),
     )
     assert (
         found["dead"]["failed"].startswith("exit code 3") and found["dead"]["add"]["calls"] == COUNT

@@ -4,7 +4,7 @@ from commonplace.adapters.lazy_import import Maker, maker
 from commonplace.ports import Model
 
 MODELS = {
-    "none": "service:no_model",
+    "none": "none:no_model",
     "anthropic": "anthropic:AnthropicModel",
     "openai": "openai:OpenAIModel",
 }

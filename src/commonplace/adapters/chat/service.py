@@ -19,10 +19,6 @@ MOST_TOKENS = 16_000  # of the answer, including the model's thinking
 R = TypeVar("R")
 
 
-def no_model(settings: Settings) -> None:
-    """Return None: the rules on this machine do the work."""
-
-
 class Reply(NamedTuple):
     text: str
     tokens_in: int | None  # None: the service does not tell
