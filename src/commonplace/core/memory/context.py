@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from commonplace.core.entities.entities import Entities
 from commonplace.core.memory.token_budget import Line, Packed, left_out, pack, shortened, tokens
 from commonplace.core.people.authorization import READ, Service, verb
-from commonplace.core.search.search import Search, newest_first
+from commonplace.core.search.corrections import newest_first
+from commonplace.core.search.search import Search
 from commonplace.model import (
     CONTEXT_SECTIONS as SECTIONS,
     STALE,
