@@ -107,6 +107,70 @@ async def test_what_is_kept_points_to_the_notes_and_is_kept_once(
     ] == 6  # project, notes, four memories
 
 
+async def test_a_growing_transcript_is_one_session_and_each_candidate_is_made_once(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    lines = NOTES.splitlines()
+    key = {"persist": True, "session_key": "call-7"}
+    first = await reflect(owner, content="\n".join(lines[:2]), **key)
+    grown = await reflect(owner, content="\n".join(lines[:3]), **key)
+    assert grown["source_id"] == first["source_id"]
+    assert (grown["repeated"], grown["total"]) == (False, 3)
+    assert {one["id"] for one in first["candidates"]} < {one["id"] for one in grown["candidates"]}
+    late = await reflect(owner, content="\n".join(lines[:2]), **key)  # a retry that was delayed
+    assert late["repeated"]
+    assert [one["id"] for one in late["candidates"]] == [one["id"] for one in first["candidates"]]
+    await reflect(owner, content=lines[3], **key)  # only what is new
+    path = f"/api/v1/memory/captures/{first['source_id']}"
+    source = (await owner.get(path)).json()
+    assert source["text"] == "\n".join(lines[:3]) + "\n\n" + lines[3]
+    stored = await house.app.entities.get(house.owner, first["source_id"])
+    assert stored.text == source["text"]
+    assert stored.item.metadata["capture_hash"] == source["hash"]
+    [task] = (await owner.get("/api/v1/memory/candidates")).json()["candidates"]
+    [sentence] = task["sentences"]
+    assert source["text"][sentence["start"] : sentence["end"]] == sentence["text"]
+    assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 4  # three are kept
+
+
+async def test_growing_at_once_makes_nothing_twice(house: House, owner: httpx.AsyncClient) -> None:
+    lines = NOTES.splitlines()
+    async with house.client("owner") as other:
+        answers = await asyncio.gather(
+            *(
+                reflect(
+                    client,
+                    content="\n".join(lines[:count]),
+                    persist=True,
+                    session_key="call-7",
+                )
+                for client in (owner, other) * 2
+                for count in (1, 4, 2, 3)
+            )
+        )
+    assert len({answer["source_id"] for answer in answers}) == 1
+    stored = await house.app.entities.get(house.owner, answers[0]["source_id"])
+    assert stored.text == NOTES
+    assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 4
+    assert (await owner.get("/api/v1/memory/candidates")).json()["total"] == 1
+
+
+async def test_a_session_key_belongs_to_its_token(house: House, owner: httpx.AsyncClient) -> None:
+    key = {"persist": True, "session_key": "call-7"}
+    first = await reflect(owner, **key)
+    async with house.client("two_folder") as client:
+        mine = await reflect(client, content="We decided to paint the shed red.", **key)
+        grown = "We decided to paint the shed red.\n\nIt turns out the fence leaks."
+        again = await reflect(client, content=grown, **key)
+        assert mine["source_id"] == again["source_id"] != first["source_id"]
+        assert (await house.app.entities.get(house.owner, mine["source_id"])).text == grown
+        folder = (await owner.post("/api/v1/folders", json={"name": "Elsewhere"})).json()["id"]
+        item = (await house.app.entities.get(house.owner, mine["source_id"])).item
+        await owner.post(f"/api/v1/items/{item.id}/folders", json={"folder_ids": [folder]})
+        await reflect(client, content=f"{grown}\n\nWe agreed to sell the boat.", **key)
+    assert (await house.app.entities.get(house.owner, mine["source_id"])).text == grown
+
+
 async def test_the_queue_is_read_edited_accepted_and_rejected(
     house: House, owner: httpx.AsyncClient
 ) -> None:

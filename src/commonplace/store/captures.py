@@ -88,6 +88,18 @@ def insert_capture(tx: Tx, new: Capture) -> None:
         raise Conflict("The idempotency key was used already.")
 
 
+def extend_capture(tx: Tx, longer: Capture) -> None:
+    """Replace a capture by one under the same key that begins with its words. No row is changed."""
+    tx.run(
+        """DELETE FROM captures WHERE library_id = :library_id AND owner = :owner
+           AND idempotency_key = :idempotency_key""",
+        library_id=longer.library_id,
+        owner=longer.owner,
+        idempotency_key=longer.idempotency_key,
+    )
+    insert_capture(tx, longer)
+
+
 def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> None:
     """Hide a deleted item that stays in folders which some tokens do not see.
 

@@ -230,12 +230,18 @@ class Items(item_queries.ItemQueries):
         stamp: str,
         jobs: Sequence[Job],
         expected_revision: int | None = None,
+        extends: Capture | None = None,
     ) -> Item:
-        """Give the item, and the content's key, this content. Other items keep theirs."""
+        """Give the item, and the content's key, this content. Other items keep theirs.
+
+        `extends`: the item's capture, grown.
+        """
         before = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
         changes = {**changes, "content_id": contents.replace_content(tx, content, now())}
         after = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
         contents.drop_unused_content(tx, before.content_id)
+        if extends:
+            captures.extend_capture(tx, extends)
         return after
 
     @writes

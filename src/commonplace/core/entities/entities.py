@@ -32,6 +32,7 @@ from commonplace.model import (
     Json,
     Kind,
     Relation,
+    Scope,
     new_id,
     new_public_id,
     now,
@@ -272,20 +273,34 @@ class Entities(Service):
         if text is None and changes.get("title", item.title) == item.title:
             updated, _ = await self._pipeline.change(caller.scope, item, changes, expected_revision)
             return updated
-        after = replace(item, **changes)
         text = text if text is not None else await self._store.items.text(item)
-        made = await self._prepared(after, text, embed_up_to=IN_CALL)
+        return await self.rewrite(caller, caller.scope, item, text, changes, expected_revision)
+
+    async def rewrite(
+        self,
+        caller: Caller,
+        scope: Scope,
+        item: Item,
+        text: str,
+        changes: dict[str, Any],
+        expected_revision: int,
+        extends: Capture | None = None,
+    ) -> Item:
+        """Give an entity another text. The caller is authorized already. `extends`: see
+        Items.replace_content."""
+        made = await self._prepared(replace(item, **changes), text, embed_up_to=IN_CALL)
         changes |= {name: getattr(made.item, name) for name in (*_OF_THE_TEXT, "metadata")}
         content = Content(new_id(), "", text)
         updated = await self._store.items.replace_content(
-            caller.scope,
+            scope,
             item.id,
             replace(content, key=private_key(caller, "text", content.hash)),
             changes,
             sections=made.sections,
             stamp=self._embedder.stamp,
-            jobs=[*made.jobs, link_job(caller.scope, made.item)],
+            jobs=[*made.jobs, link_job(scope, made.item)],
             expected_revision=expected_revision,
+            extends=extends,
         )
         await self._wake.signal()
         return updated

@@ -13,7 +13,7 @@ from commonplace.core.entities.entities import Entities
 from commonplace.core.items.drafts import require_revision
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
 from commonplace.core.work.tasks import Change, ChangeResult, Tasks
-from commonplace.errors import Conflict, Invalid
+from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import (
     STALE,
     SUPERSEDED,
@@ -167,6 +167,41 @@ class Memory(Service):
         return Remembered(
             added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts
         )
+
+    async def extend(self, caller: Caller, kept: Remembered, text: str) -> Remembered:
+        """Extend a kept text, entity and capture, to a later state of it; one that does not begin
+        with the kept text follows below it. The caller is authorized already."""
+        return await retry_on_conflict(partial(self._extend, caller, kept, text), guarded=False)
+
+    async def _extend(self, caller: Caller, kept: Remembered, text: str) -> Remembered:
+        assert kept.capture.idempotency_key is not None
+        item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=kept.item.id))
+        capture = await self._store.captures.by_key(
+            caller.library_id, kept.capture.owner, kept.capture.idempotency_key
+        )
+        if capture is None or capture.item_id != item.id:
+            raise NotFound("The session was deleted.")
+        scope = caller.scope
+        if not await self._store.items.get_many(scope, [item.id]):
+            if item.folders or item.created_by != caller.token_id:
+                return kept  # filed where the caller does not see it
+            scope = Scope(caller.library_id)  # its own, which nobody has filed yet
+        if text.strip() in capture.text:
+            return replace(kept, capture=capture)
+        words = capture.text.rstrip()
+        added = text[len(words) :] if text.startswith(words) else f"\n\n{text}"
+        longer = replace(capture, id=new_id(), text=rules.content(words + added))
+        pointer = {"capture_id": longer.id, "capture_hash": longer.hash}
+        item = await self._entities.rewrite(
+            caller,
+            scope,
+            item,
+            rules.content((await self._store.items.text(item)).rstrip() + added),
+            {"metadata": item.metadata | pointer},
+            item.revision,
+            longer,
+        )
+        return replace(kept, item=item, capture=longer, repeated=False)
 
     @verb(READ, "read", target="entity_id")
     async def capture(self, caller: Caller, entity_id: str) -> Capture:

@@ -4,6 +4,7 @@ Confident and new candidates can be stored at once. Uncertain, known or contradi
 review, so that nothing is dropped or duplicated silently.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from commonplace.model import (
     ItemRef,
     Json,
     Proposal,
+    Quote,
     Section,
     digest,
 )
@@ -43,6 +45,7 @@ class Notes:
     content: str
     source_title: str = UNTITLED
     project: str | None = None
+    session_key: str | None = None  # of a transcript that grows
     limit: int = 12
     persist: bool = False
     review: bool = False  # with `persist`: store nothing at once, queue all for review
@@ -165,14 +168,7 @@ class Reflection(Service):
             found = await self._edited(caller, found, changes)
         if found.state is CandidateState.REJECTED:
             raise Conflict("The candidate was already rejected.", state=found.state.value)
-        memo = _memo(
-            found.proposal,
-            found.project_id,
-            f"candidate:{found.id}",
-            await self._visible(caller, found.source_id),
-        )
-        pending = found if found.state is CandidateState.PENDING else None
-        kept = await self._memory.keep(caller, replace(memo, owner=REVIEW, accepts=pending))
+        kept = await self._accept(caller, found, await self._visible(caller, found.source_id))
         return (
             await self._store.candidates.get(caller.library_id, _whose(caller), candidate_id),
             kept,
@@ -212,9 +208,13 @@ class Reflection(Service):
         project_id: str | None,
         judged: Sequence[ReviewedCandidate],
     ) -> ReflectResult:
-        """Store notes and candidates. Reflecting on the same notes again returns the first
-        result."""
-        key = "reflect:" + digest("\0".join([notes.content, notes.source_title, project_id or ""]))
+        """Store notes and candidates. Reflecting on the same notes again returns the first result;
+        notes with the session key of earlier ones extend these."""
+        key = "reflect:" + (
+            f"session:{digest(notes.session_key)}"
+            if notes.session_key
+            else digest("\0".join([notes.content, notes.source_title, project_id or ""]))
+        )
         source = await self._memory.keep(
             caller,
             Memo(
@@ -226,35 +226,34 @@ class Reflection(Service):
             ),
             check_conflicts=False,
         )
+        before = len(source.capture.text) if source.repeated else 0
+        if notes.session_key and source.repeated:
+            source = await self._memory.extend(caller, source, notes.content)
         quoted = source.item.id if await self._visible(caller, source.item.id) else None
+        made = _candidates(caller, source, notes.content, judged, project_id)
+        await self._store.candidates.put(made)
         done: list[ReviewedCandidate] = []
-        for one in judged:
-            name = f"{key}:{one.proposal.kind}:{digest(one.proposal.content)[:16]}"
-            before = source.repeated and await self._store.captures.by_key(
-                caller.library_id, owner_of(caller), name
+        for one, candidate in zip(judged, made, strict=True):
+            # Another call, perhaps at the same time, may have queued or kept it.
+            found = await self._store.candidates.get(caller.library_id, None, candidate.id)
+            is_new = (
+                found.state is CandidateState.PENDING and found.proposal.quotes[-1].end > before
             )
-            if not before and (
-                source.repeated or notes.review or not _can_be_kept(one, project_id)
+            if found.state is CandidateState.ACCEPTED or (
+                is_new and not notes.review and _can_be_kept(one, project_id)
             ):
-                candidate = Candidate(
-                    str(uuid5(NAMESPACE_URL, f"{caller.library_id}:{owner_of(caller)}:{name}")),
-                    caller.library_id,
-                    source.item.id,
-                    owner_of(caller),
-                    one.proposal,
-                    project_id,
-                )
-                await self._store.candidates.put([candidate])
-                candidate = await self._store.candidates.get(
-                    caller.library_id, _whose(caller), candidate.id
-                )
-                done.append(replace(one, queued=candidate))
-            else:
-                kept = await self._memory.keep(
-                    caller, _memo(one.proposal, project_id, name, quoted), check_conflicts=False
-                )
+                kept = await self._accept(caller, found, quoted, check_conflicts=False)
                 done.append(replace(one, kept=kept.item))
+            else:
+                done.append(replace(one, queued=found))
         return ReflectResult(tuple(done), source)
+
+    async def _accept(
+        self, caller: Caller, found: Candidate, source_id: str | None, **how: bool
+    ) -> Remembered:
+        memo = _memo(found.proposal, found.project_id, f"candidate:{found.id}", source_id)
+        pending = found if found.state is CandidateState.PENDING else None
+        return await self._memory.keep(caller, replace(memo, owner=REVIEW, accepts=pending), **how)
 
     async def _visible(self, caller: Caller, item_id: str) -> str | None:
         """Return the id if the caller sees the item. Items added by a token of several folders are
@@ -299,6 +298,37 @@ def _can_be_kept(one: ReviewedCandidate, project_id: str | None) -> bool:
     return one.proposal.confidence >= SURE and not (
         one.duplicates or one.contradictions or needs_project
     )
+
+
+def _candidates(
+    caller: Caller,
+    source: Remembered,
+    notes: str,
+    judged: Sequence[ReviewedCandidate],
+    project_id: str | None,
+) -> list[Candidate]:
+    """Return candidates with quotes of the stored session, which may begin before the notes.
+
+    The place of its first sentence identifies a candidate: it stays as the session grows.
+    """
+    shift = max(0, source.capture.text.find(notes))
+    places: Counter[str] = Counter()
+    made = []
+    for said in (one.proposal for one in judged):
+        quotes = tuple(Quote(q.start + shift, q.end + shift, q.text) for q in said.quotes)
+        place = f"{source.item.id}:{said.kind}:{quotes[0].start}:{digest(quotes[0].text)}"
+        places[place] += 1
+        made.append(
+            Candidate(
+                str(uuid5(NAMESPACE_URL, f"{owner_of(caller)}:{place}:{places[place]}")),
+                caller.library_id,
+                source.item.id,
+                owner_of(caller),
+                replace(said, quotes=quotes),
+                project_id,
+            )
+        )
+    return made
 
 
 def _memo(proposal: Proposal, project_id: str | None, key: str, source_id: str | None) -> Memo:

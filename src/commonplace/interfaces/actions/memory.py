@@ -90,6 +90,11 @@ class Reflect(Input):
         UNTITLED
     )
     project: Project | None = None
+    session_key: Annotated[
+        Annotated[str, chars(1, LONGEST_KEY), NOT_BLANK] | None,
+        about("With persist: same key, same session, which grows with its transcript"),
+        Cli("--key"),
+    ] = None
     persist: Annotated[bool, about("Keep the notes, and what is sure and new of them")] = False
     review: Annotated[bool, about("With persist: queue all candidates for review")] = False
     limit: Annotated[int, number(1, 50, "How many candidates to return"), WHOLE] = 12
