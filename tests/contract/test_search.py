@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -97,11 +98,44 @@ async def test_what_replaced_it_stands_above_the_old(ann: Library, search: Searc
         "new",
     ]
     await replaces(ann, new, old)
-    assert titles(await search.search(owner(ann), "quartz", mode=Mode.SEMANTIC)) == [
-        "between",
-        "new",
-        "old",
-    ]
+    for mode, limit in product(Mode, (1, 2, 3)):
+        found = await search.search(owner(ann), "quartz", mode=mode, limit=limit)
+        shown = titles(found)
+        assert shown == ["new", "old", "between"][:limit] or mode is Mode.KEYWORD
+        assert "old" not in shown[: shown.index("new") + 1]
+        assert {hit.passage.superseded_by for hit in found.hits} <= {None, new.entity_id}
+
+
+async def test_a_replacement_that_is_found_far_below_takes_the_place_of_the_old(
+    ann: Library, search: Search
+) -> None:
+    """Also beyond the limit, and with a filter that both pass."""
+    old, new = (
+        await add(ann, "old", 0.9, status=SUPERSEDED, category="ports"),
+        await add(ann, "new", 0.2, category="ports"),
+    )
+    for n in range(20):
+        await add(ann, f"between {n}", 0.5, category="ports")
+    await replaces(ann, new, old)
+    for limit, where in product((1, 2, 5, 22), (None, ItemFilter(category="ports"))):
+        found = await search.search(owner(ann), "opal", limit=limit, where=where)
+        assert titles(found)[:2] == ["new", "old"][:limit]
+        assert [hit.passage.superseded_by for hit in found.hits[1:2]] in ([], [new.entity_id])
+    elsewhere = ItemFilter(category="harbours")
+    assert titles(await search.search(owner(ann), "opal", where=elsewhere)) == []
+
+
+async def test_a_chain_leads_past_what_is_wrong(ann: Library, search: Search) -> None:
+    old, wrong, new = (
+        await add(ann, "old", 0.9, status=SUPERSEDED),
+        await add(ann, "wrong", 0.8, status=WRONG),
+        await ann.add("mica", title="new"),
+    )
+    await replaces(ann, wrong, old)
+    await replaces(ann, new, wrong)
+    found = await search.search(owner(ann), "opal")
+    assert titles(found) == ["new", "old"]
+    assert [hit.passage.superseded_by for hit in found.hits] == [None, new.entity_id]
 
 
 async def test_a_replacement_that_was_not_found_is_put_above_the_old(
@@ -131,7 +165,8 @@ async def test_a_replacement_out_of_scope_is_not_told(ann: Library, search: Sear
     old = await ann.add("quartz", title="old", status=SUPERSEDED, folder=folder)
     await replaces(ann, await ann.add("mica", title="secret"), old)
     scoped = Caller(ann.id, ann.id, "reader", folders=frozenset({folder}))
-    assert titles(await search.search(scoped, "quartz", mode=Mode.KEYWORD)) == ["old"]
+    found = await search.search(scoped, "quartz", mode=Mode.KEYWORD)
+    assert titles(found) == ["old"] and found.hits[0].passage.superseded_by is None
 
 
 async def test_another_embedders_vectors_out_of_scope_are_not_told(

@@ -52,6 +52,7 @@ LINE = {
     "created_at",
 }
 HIT = {"disk_public_id", "disk_title", "section_index", "similarity", "key_points", "redacted"}
+HIT |= {"created_at", "published_at", "origin", "added_by"}
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 NOT_FOUND = {"error": "not_found", "message": "Disk not found"}
 

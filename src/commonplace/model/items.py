@@ -445,10 +445,16 @@ class Passage(NamedTuple):
     created_at: datetime
     origin: str = Origin.YOU
     added_by: str | None = None  # the name of the token, for those who see the whole library
+    superseded_by: str | None = None  # the entity that replaced it; set by search
 
     @property
     def published_at(self) -> datetime | None:
         return publication_date(self.metadata)
+
+    @property
+    def own_status(self) -> str | None:
+        """The status of what can have one: all but documents that nobody has corrected."""
+        return None if self.entity_type == EntityType.DOCUMENT and not self.status else self.status
 
 
 @dataclass(frozen=True, slots=True)

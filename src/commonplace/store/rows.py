@@ -149,5 +149,6 @@ def passage(row: tuple[Any, ...]) -> Passage:
             json_value(row[16]),  # metadata
             from_micros(row[17]),
             *row[18:],
+            None,
         )
     )

@@ -62,6 +62,8 @@ class DiskHit:
     url: str | None
     created_at: datetime
     published_at: datetime | None  # by its source
+    status: str | None
+    superseded_by: str | None
 
 
 def disk_hit(score: float, passage: Passage, published: Published | None) -> DiskHit:
@@ -79,6 +81,8 @@ def disk_hit(score: float, passage: Passage, published: Published | None) -> Dis
         passage.url,
         passage.created_at,
         passage.published_at,
+        passage.own_status,
+        passage.superseded_by,
     )
     if published is None:
         return hit

@@ -25,7 +25,7 @@ from commonplace.interfaces.actions.fields import (
     number,
 )
 from commonplace.interfaces.actions.items import ORIGIN, as_json
-from commonplace.interfaces.actions.search import Search
+from commonplace.interfaces.actions.search import STATUS, SUPERSEDED_BY, Search
 from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, compact, many, said
 from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
 
@@ -208,6 +208,12 @@ SECTION_HIT = Shape(
         "What the section is about, if the disk is redacted",
         True,
     ),
+    created_at="created_at",
+    published_at="published_at",
+    origin=said(str, "origin", ORIGIN),
+    added_by=Field(str, lambda hit, call: hit.added_by, "Name of the token", True),
+    status=Field(str, lambda hit, call: hit.status, STATUS, True),
+    superseded_by=Field(str, lambda hit, call: hit.superseded_by, SUPERSEDED_BY, True),
 )
 SECTION_HITS = Shape(  # of the hits, and why they may be incomplete
     "DiskHits", None, results=many(SECTION_HIT, 0), degraded=said(str | None, 1)
@@ -215,11 +221,9 @@ SECTION_HITS = Shape(  # of the hits, and why they may be incomplete
 PASSAGE = Shape(
     "SearchResult",
     "commonplace.core.disks.disk_views.DiskHit",
-    "item_id url created_at published_at",
+    "item_id url",
     base=SECTION_HIT,
     score=SIMILARITY,
-    origin=said(str, "origin", ORIGIN),
-    added_by=Field(str, lambda hit, call: hit.added_by, "Name of the token", True),
 )
 PASSAGES = Shape(  # of the result, and its hits
     "SearchResults",

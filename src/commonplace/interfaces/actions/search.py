@@ -103,6 +103,8 @@ class Fetch(Input):
 
 # -- answers
 
+STATUS = "Of tasks and memories; empty for a memory that holds"
+SUPERSEDED_BY = "Entity id of what replaced it"
 HIT = Shape(
     "SearchHit",
     Hit,
@@ -122,6 +124,10 @@ HIT = Shape(
         "Name of the token that added it, for tokens of the whole library",
         optional=True,
     ),
+    status=Field(str, lambda hit, call: hit.passage.own_status, STATUS, optional=True),
+    superseded_by=Field(
+        str, lambda hit, call: hit.passage.superseded_by, SUPERSEDED_BY, optional=True
+    ),
 )
 HITS = Shape(
     "SearchHits",
@@ -136,6 +142,7 @@ def _about_hit(hit: Hit, call: Call) -> Json:
     passage = hit.passage
     stated = {
         "status": passage.status,
+        "superseded_by": passage.superseded_by,
         "tags": list(passage.tags),
         "published_at": plain(passage.published_at),
         "added_by": passage.added_by,
@@ -254,6 +261,18 @@ FETCHED = Shape(
 # -- texts of answers
 
 
+def standing(about: Json) -> str:
+    """Return a status, and what replaced it."""
+    by = about.get("superseded_by")
+    return f"{about['status']} by {by}" if by else str(about.get("status") or "")
+
+
+def dated(result: Json) -> str:
+    """Return the day that something was published, else the day that it was added."""
+    published = result["metadata"].get("published_at")
+    return f"published {published[:10]}" if published else str(result["created_at"])[:10]
+
+
 def _hits_text(found: Json, value: Any) -> str:
     lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
     if not found["hits"]:
@@ -263,13 +282,19 @@ def _hits_text(found: Json, value: Any) -> str:
         quoted = f'"...{hit["text"].strip()}..."'.split("\n")
         lines += ["   " + line if line.strip() else line for line in quoted]
         lines.append(f"   item_id: {hit['item_id']}")
+        dates = [
+            f"{name}: {hit[name][:10]}" for name in ("created_at", "published_at") if hit[name]
+        ]
+        lines.append("   " + ", ".join(dates))
+        if hit.get("status"):
+            lines.append(f"   status: {standing(hit)}")
     return "\n".join(lines)
 
 
 def results_text(found: Json, value: Any) -> str:
     lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
     for rank, result in enumerate(found["results"], 1):
-        facts = [result["metadata"].get("status"), f"{result['score']:.2f}"]
+        facts = [standing(result["metadata"]), dated(result), f"{result['score']:.2f}"]
         title = f"{on_one_line(result['title'])} ({', '.join(filter(None, facts))})"
         lines.append(f"{rank}. [{result['id']}] {title}")
         if result["content"]:

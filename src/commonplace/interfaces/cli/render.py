@@ -7,6 +7,7 @@ from typing import Any
 from commonplace.interfaces.actions.action import Answer
 from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
 from commonplace.interfaces.actions.fields import label
+from commonplace.interfaces.actions.search import dated, standing
 from commonplace.interfaces.cli import output
 from commonplace.model import Json
 from commonplace.model.workflow import notes
@@ -67,10 +68,18 @@ def _hits(found: Answer) -> None:
     for hit in found.value.hits:
         passage = hit.passage
         parts = [part for part in passage.heading.split(" > ") if part not in ("", passage.title)]
+        published = f"published {passage.published_at:%Y-%m-%d}" if passage.published_at else ""
+        facts = [
+            f"{passage.url or passage.item_id} #{passage.position}",
+            f"{passage.created_at:%Y-%m-%d}",
+            published,
+            passage.origin,
+            standing({"status": passage.status, "superseded_by": passage.superseded_by}),
+        ]
         output.text(
             f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *parts])}\n"
             f"   {_shorten(passage.text)}\n"
-            f"   {passage.url or passage.item_id} #{passage.position} · {passage.origin}"
+            f"   {' · '.join(filter(None, facts))}"
         )
     if not found.value.hits:
         output.text("Nothing found.")
@@ -82,11 +91,13 @@ def _shorten(text: str, limit: int = 200) -> str:
 
 
 def _results(found: Answer) -> None:
-    lines = [
-        f"{rank}. ({result['score']:.2f}) {result['title']} ({result['id']})\n"
-        f"   {_shorten(result['content'])}"
-        for rank, result in enumerate(found.json["results"], 1)
-    ]
+    lines = []
+    for rank, result in enumerate(found.json["results"], 1):
+        facts = [result["id"], standing(result["metadata"]), dated(result)]
+        lines.append(
+            f"{rank}. ({result['score']:.2f}) {result['title']} "
+            f"({', '.join(filter(None, facts))})\n   {_shorten(result['content'])}"
+        )
     output.text("\n".join(lines) or "Nothing found.")
 
 
