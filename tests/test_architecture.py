@@ -26,6 +26,7 @@ ORDER = [
     "adapters",
     "core.jobs",
     "core.people",
+    "core.events",
     "core.ingest",
     "core.search",
     "core.items",

@@ -34,6 +34,12 @@ HALVES = {
                                          WHERE q.section_id IS NULL""",
     "terms without their section": """SELECT t.section_id FROM section_terms AS t LEFT JOIN sections AS s
                                       ON s.id = t.section_id WHERE s.id IS NULL""",
+    "an item without its event": """SELECT i.id FROM items AS i LEFT JOIN event_log AS e
+                                    ON e.item_id = i.id AND e.type = 'item.added' WHERE e.seq IS NULL""",
+    "an event of what did not happen": """SELECT e.item_id FROM event_log AS e LEFT JOIN items AS i ON i.id = e.item_id
+                                          GROUP BY e.item_id, i.id HAVING
+                                          sum(CASE e.type WHEN 'item.deleted' THEN 1 ELSE 0 END)
+                                          <> CASE WHEN i.id IS NULL THEN 1 ELSE 0 END""",
 }
 
 

@@ -128,6 +128,7 @@ CASES: dict[str, Json] = {
     "update_candidate": {"candidate_id": "{candidate}", "title": "Dredging in May"},
     "accept_candidate": {"candidate_id": "{candidate}"},
     "reject_candidate": {"candidate_id": "{candidate}"},
+    "list_events": {"limit": 5},
     "get_me": {},
     "list_tokens": {},
     "create_token": {"name": "laptop", "expires_days": 30},

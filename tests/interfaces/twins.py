@@ -678,6 +678,7 @@ def _read(dice: Random, some_id: Id) -> Call:
                 "/api/tasks/next",
                 query=_some(dice, limit=3, project=project, assignee="ann"),
             ),
+            Call("GET", "/api/v1/events", query={"limit": dice.choice((5, 100))}),
             Call("GET", "/api/v1/feeds"),
             Call("GET", f"/api/v1/feeds/{one}"),
             Call("GET", "/api/v1/tokens"),

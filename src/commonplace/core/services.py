@@ -12,6 +12,7 @@ from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.events.events import Events, Poller
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
@@ -98,6 +99,7 @@ class Services:
     versions: Versions
     annotations: Annotations
     library_map: LibraryMap
+    events: Events
     worker: Worker
 
 
@@ -230,5 +232,6 @@ def build_services(
         Versions(store, access),
         Annotations(store, access, entities),
         LibraryMap(store, access, embedder),
+        Events(store, access, Poller(store)),
         Worker(store, wake, handlers),
     )

@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from commonplace.database.columns import micros
 from commonplace.database.migrations import migrate
-from commonplace.database.transaction import Values, WireVector, percent_style
+from commonplace.database.transaction import DeferredWork, Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 from commonplace.thread_pool import ThreadPool
 
@@ -49,6 +49,8 @@ _TYPES = {
     "revision": "int4",
     "attempts": "int4",
     "progress": "float8",
+    "seq": "int8",
+    "at": "int8",
     "created_at": "int8",
     "updated_at": "int8",
     "run_after": "int8",
@@ -87,7 +89,7 @@ psycopg.adapters.register_dumper(WireVector, _WireVectorDumper)
 psycopg.adapters.register_dumper(datetime, _TimeDumper)
 
 
-class PostgresTx:
+class PostgresTx(DeferredWork):
     engine = "postgres"
 
     def __init__(self, connection: Connection[DictRow]) -> None:
@@ -217,6 +219,7 @@ class PostgresDatabase:
             )
             try:
                 result = work(tx, *args, **kwargs)
+                tx.run_deferred()
             except _CONFLICTS:
                 raise
             except _LOST as error:

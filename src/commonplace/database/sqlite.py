@@ -77,7 +77,7 @@ class SqliteConnection(apsw.Connection):
         return self._names[sql]
 
 
-class SqliteTx:
+class SqliteTx(transaction.DeferredWork):
     engine = "sqlite"
 
     def __init__(self, connection: SqliteConnection, *, read_only: bool) -> None:
@@ -189,7 +189,9 @@ class SqliteDatabase:
             connection = self._connection()
             connection.execute(begin)
             try:
-                result = work(SqliteTx(connection, read_only=begin == READ), *args, **kwargs)
+                tx = SqliteTx(connection, read_only=begin == READ)
+                result = work(tx, *args, **kwargs)
+                tx.run_deferred()
                 connection.execute("COMMIT")
                 return result
             finally:

@@ -54,6 +54,37 @@ class Tx(Protocol):
         `work` is a function of a module.
         """
 
+    def defer(self, work: "Deferred", value: Any) -> None:
+        """Call `work(tx, values)` once before the commit, with all values deferred to it.
+
+        For locks that all writers of a library take: held this late, they are held only briefly.
+        """
+
+    def run_deferred(self) -> None: ...
+
+    def drop_deferred(self) -> None: ...
+
+
+Deferred = Callable[[Any, list[Any]], None]
+
+
+class DeferredWork:
+    """What a transaction does last."""
+
+    _deferred: dict[Deferred, list[Any]] | None = None  # most transactions defer nothing
+
+    def defer(self, work: Deferred, value: Any) -> None:
+        if self._deferred is None:
+            self._deferred = {}
+        self._deferred.setdefault(work, []).append(value)
+
+    def run_deferred(self) -> None:
+        for work, values in (self._deferred or {}).items():
+            work(self, values)
+
+    def drop_deferred(self) -> None:
+        self._deferred = None
+
 
 class Database(Protocol):
     engine: str

@@ -1,6 +1,7 @@
 """Frozen values that travel between interfaces, core, store and adapters."""
 
 from commonplace.model.disks import *
+from commonplace.model.events import *
 from commonplace.model.ids import *
 from commonplace.model.items import *
 from commonplace.model.memory import *

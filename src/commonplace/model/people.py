@@ -37,6 +37,11 @@ class Scope:
     library_id: str
     folders: frozenset[str] | None = None  # None: the whole library
     kb_only: bool = False
+    actor: str | None = field(default=None, compare=False)  # who asks: a token's id or a person's
+
+    @property
+    def whole_library(self) -> bool:
+        return self.folders is None and not self.kb_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,9 @@ class Caller:
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.library_id, self.folders, self.kb_only)
+        return Scope(
+            self.library_id, self.folders, self.kb_only, self.token_id or self.person_id or None
+        )
 
     @property
     def queue(self) -> str:

@@ -31,6 +31,7 @@ from commonplace.store import (
     uploads,
     versions,
 )
+from commonplace.store.events import log
 
 FILE = "commonplace.sqlite3"
 _VERSION = {"sqlite": "sqlite_version()", "postgres": "current_setting('server_version')"}
@@ -64,6 +65,7 @@ class Store(Table):
         self.members = members.Members(db)
         self.candidates = candidates.Candidates(db)
         self.versions = versions.Versions(db)
+        self.events = log.Events(db)
 
     async def open(self) -> None:
         """Connect, and create the schema if it is missing, under a lock."""

@@ -59,6 +59,8 @@ TABLES = (
     "published",
     "saves",
     "invitations",
+    "event_counters",
+    "event_log",
 )
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 
@@ -206,7 +208,8 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         )
     while found := tx.tuples(f"SELECT library_id, id FROM items LIMIT {AT_ONCE}"):
         for library_id, item_id in found:
-            delete_items(tx, index, library_id, [item_id])
+            delete_items(tx, index, library_id, [item_id], None)
+    tx.drop_deferred()  # the log is replaced too
     tx.run("DELETE FROM checkpoints")
     for table in reversed(TABLES):
         if table != "sections":

@@ -7,8 +7,9 @@ from typing import Any
 
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Candidate, CandidateState, Proposal, Quote, now
+from commonplace.model import Candidate, CandidateState, EventType, Proposal, Quote, now
 from commonplace.store import rows
+from commonplace.store.events import log
 
 _COLUMNS = [f.name for kind in (Candidate, Proposal) for f in fields(kind) if f.name != "proposal"]
 _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)})
@@ -27,7 +28,13 @@ class Candidates(Table):
     @writes
     def put(self, tx: Tx, candidates: Sequence[Candidate]) -> None:
         """Insert candidates; those that exist stay as they are."""
+        known = tx.column(
+            "SELECT id FROM candidates WHERE id IN :ids", ids=[each.id for each in candidates]
+        )
         tx.many(_INSERT, [_values(candidate) for candidate in candidates])
+        for new in candidates:
+            if new.id not in known:
+                log.record(tx, EventType.CANDIDATE, new.library_id, [new.source_id], new.owner)
 
     @reads
     def exists_for(self, tx: Tx, library_id: str, source_id: str) -> bool:

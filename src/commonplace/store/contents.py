@@ -5,8 +5,9 @@ from datetime import datetime
 
 from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Content, Job, Json, digest, now
+from commonplace.model import Content, EventType, Job, Json, digest, now
 from commonplace.store import jobs, rows
+from commonplace.store.events import log
 
 _JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN
               (SELECT library_id, id FROM items WHERE content_id = :content_id)"""
@@ -99,12 +100,14 @@ class Contents(Table):
             "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
             id=content_id,
         )
-        tx.run(
+        for library_id, item_id in tx.tuples(
             """UPDATE items SET transcription_status = 'failed', status_reason = :error
-               WHERE content_id = :id AND transcription_status IN ('queued', 'running')""",
+               WHERE content_id = :id AND transcription_status IN ('queued', 'running')
+               RETURNING library_id, id""",
             id=content_id,
             error=error,
-        )
+        ):
+            log.record(tx, EventType.FAILED, library_id, [item_id], None)
         tx.run(
             f"""UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL,
                 leased_until = NULL, updated_at = :at

@@ -15,6 +15,7 @@ from commonplace.model import (
     PUBLISHED,
     Audience,
     DiskFilter,
+    EventType,
     Item,
     ItemRef,
     Published,
@@ -24,6 +25,7 @@ from commonplace.model import (
 )
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import item_queries, rows
+from commonplace.store.events import log
 
 _PREVIEW = ""  # the audience of a view that only the owner may see
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived,
@@ -104,6 +106,7 @@ class Disks(IndexedTable):
                change = published.change + 1""",
         )
         _set_visibility(tx, current, PUBLISHED)
+        log.record(tx, EventType.PUBLISHED, current.library_id, [current.id], scope.actor)
         return _one(
             tx,
             "p.library_id = :library_id AND p.item_id = :item_id",
@@ -117,6 +120,7 @@ class Disks(IndexedTable):
         item = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
         tx.run(f"DELETE FROM published WHERE {_KEY}", library_id=item.library_id, item_id=item.id)
         _set_visibility(tx, item, PRIVATE)
+        log.record(tx, EventType.CHANGED, item.library_id, [item.id], scope.actor)
 
     @writes
     def set_view(self, tx: Tx, published: Published, view: RedactedDisk) -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 from commonplace.database import Tx, reads, writes
 from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, FolderImpact, Scope, now
+from commonplace.model import EventType, Folder, FolderImpact, Scope, now
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import items, rows
+from commonplace.store.events import log
 
 _FOLDERS = """SELECT d.library_id, d.id, d.name, d.created_at,
                      (SELECT count(*) FROM folder_items AS fi {of_kb}
@@ -98,13 +99,14 @@ class Folders(IndexedTable):
         held = set(tx.column(f"SELECT fi.item_id {_ITEMS}", **key))
         if cascade_items:
             alone = tx.column(f"SELECT fi.item_id {_ALONE}", **key)
-            items.delete_items(tx, self._index, scope.library_id, alone)
+            items.delete_items(tx, self._index, scope.library_id, alone, scope.actor)
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in sorted(held):
             self._index.refile(tx, scope.library_id, item_id)
+        log.record(tx, EventType.CHANGED, scope.library_id, sorted(held), scope.actor)
 
 
 def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:

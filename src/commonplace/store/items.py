@@ -13,6 +13,7 @@ from commonplace.model import (
     Capture,
     Content,
     Entry,
+    EventType,
     Item,
     ItemChange,
     ItemRef,
@@ -37,6 +38,7 @@ from commonplace.store import (
     uploads,
     versions,
 )
+from commonplace.store.events import log
 from commonplace.store.jobs import insert_jobs
 from commonplace.store.relations import (
     drop_relations,
@@ -89,7 +91,7 @@ class Items(item_queries.ItemQueries):
         item = replace(
             item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders
         )
-        self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp)
+        self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp, scope.actor)
         if beside:
             self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision)
         put_relations(tx, scope, relations, new=item.id)
@@ -102,7 +104,7 @@ class Items(item_queries.ItemQueries):
             uploads.finish_upload(tx, upload, item.id, answer)
         return item, True
 
-    def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str) -> None:
+    def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str, actor: str | None) -> None:
         """Insert new items of one library, whose contents are there."""
         items = [entry.item for entry in entries]
         tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, items)))
@@ -116,6 +118,7 @@ class Items(item_queries.ItemQueries):
             tx.insert("folder_items", "library_id, folder_id, item_id", pairs)
         self._index.insert(tx, [(entry.item, entry.sections) for entry in entries], stamp)
         insert_jobs(tx, [job for entry in entries for job in entry.jobs])
+        log.record_added(tx, items, actor)
 
     @writes
     def import_entries(
@@ -130,7 +133,7 @@ class Items(item_queries.ItemQueries):
         ]
         if new:
             contents.insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
-            self._insert(tx, new, stamp)
+            self._insert(tx, new, stamp, scope.actor)
         return [
             Outcome.ADDED if is_unknown else self._import(tx, entry, scope, stamp)
             for entry, is_unknown in zip(entries, unknown, strict=True)
@@ -145,7 +148,7 @@ class Items(item_queries.ItemQueries):
         if before is None:
             if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
                 item = replace(item, public_id=new_public_id())
-            self._insert(tx, [replace(entry, item=item)], stamp)
+            self._insert(tx, [replace(entry, item=item)], stamp, scope.actor)
             return Outcome.ADDED
         changes = duplicates.changed_by_import(item, before) if known else {}
         if changes.keys() & {"content_id", "title", "in_kb"}:
@@ -155,7 +158,7 @@ class Items(item_queries.ItemQueries):
         contents.drop_unused_content(tx, before.content_id if changes else content_id)
         return (
             Outcome.CHANGED
-            if self._file(tx, before, item.folders) or changes
+            if self._file(tx, before, item.folders, scope.actor) or changes
             else Outcome.UNCHANGED
         )
 
@@ -215,6 +218,7 @@ class Items(item_queries.ItemQueries):
             self._index.remove(tx, after.library_id, after.id)
             self._index.insert(tx, [(after, sections)], stamp)
         insert_jobs(tx, jobs)
+        log.record_updated(tx, before, after, scope.actor)
         return after
 
     @writes
@@ -284,9 +288,9 @@ class Items(item_queries.ItemQueries):
             tx, Scope(item.library_id), item_folders.with_notes(tx, item.library_id, [item.id])
         ).values()
         if scope.folders is None or all(map(scope.folders.issuperset, folders)):
-            delete_items(tx, self._index, item.library_id, [item.id])
+            delete_items(tx, self._index, item.library_id, [item.id], scope.actor)
         else:
-            self._unfile(tx, item, item.folders)
+            self._unfile(tx, item, item.folders, scope.actor)
             contents.detach_key(tx, item.content_id)
             captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
 
@@ -300,9 +304,9 @@ class Items(item_queries.ItemQueries):
         """
         item = item_queries.find_own(tx, scope, ref, token_id, lock=True)
         item_folders.require_folders(tx, item.library_id, set(folder_ids))
-        return self._file(tx, item, folder_ids)
+        return self._file(tx, item, folder_ids, scope.actor)
 
-    def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> list[str]:
+    def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str], actor: str | None) -> list[str]:
         held = item_folders.folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]) if added else ():
@@ -315,6 +319,7 @@ class Items(item_queries.ItemQueries):
                 added=added,
             )
             self._index.refile(tx, item.library_id, item_id)
+            log.record(tx, EventType.CHANGED, item.library_id, [item_id], actor)
         return added
 
     @writes
@@ -322,9 +327,9 @@ class Items(item_queries.ItemQueries):
         item = item_queries.find(tx, scope, ref, lock=True)
         if folder_id not in item.folders:
             raise NotFound("The item is not in that folder")
-        self._unfile(tx, item, [folder_id])
+        self._unfile(tx, item, [folder_id], scope.actor)
 
-    def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str]) -> None:
+    def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str], actor: str | None) -> None:
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]):
             tx.run(
                 """DELETE FROM folder_items WHERE library_id = :library_id
@@ -334,6 +339,7 @@ class Items(item_queries.ItemQueries):
                 folder_ids=list(folder_ids),
             )
             self._index.refile(tx, item.library_id, item_id)
+            log.record_unfiled(tx, item.library_id, item_id, folder_ids, actor)
 
 
 class QueuedItems(Items):
@@ -378,8 +384,9 @@ class QueuedItems(Items):
 
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
         """Replace an unread item by the one that has its text; its ids lead there from now on."""
-        self._file(tx, there, queued.folders)
-        delete_items(tx, self._index, queued.library_id, [queued.id])
+        self._file(tx, there, queued.folders, None)
+        delete_items(tx, self._index, queued.library_id, [queued.id], None)
+        log.record(tx, EventType.READY, there.library_id, [there.id], None)
         tx.insert(
             "aliases",
             "library_id, id, public_id, item_id",
@@ -388,9 +395,13 @@ class QueuedItems(Items):
         return there
 
 
-def delete_items(tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]) -> None:
+def delete_items(
+    tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str], actor: str | None
+) -> None:
     """Delete items with their notes, and contents that no item has any more."""
-    for item_id in item_folders.with_notes(tx, library_id, item_ids):
+    deleted = item_folders.with_notes(tx, library_id, item_ids)
+    log.record_deleted(tx, library_id, deleted, actor)
+    for item_id in deleted:
         held = versions.contents_of(tx, library_id, item_id)
         superseded = relink_around(tx, library_id, item_id)
         index.remove(tx, library_id, item_id)

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, scope_sql, writes
-from commonplace.model import Item, Job, JobState, Json, Scope, new_id, now
+from commonplace.model import EventType, Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
+from commonplace.store.events import log
 
 AHEAD = timedelta(hours=2)  # no lease or pause is longer
 CRASHES = 5  # after which a job is not given to another worker
@@ -398,11 +399,13 @@ def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
 def _fail_item(tx: Tx, job_id: str, error: str) -> None:
     """Show on the job's item that reading or transcribing it has failed for good."""
     for kind, column in _STATUS.items():
-        tx.run(
+        for library_id, item_id in tx.tuples(
             f"""UPDATE items SET {column} = 'failed', status_reason = :error
                 WHERE {column} IN ('queued', 'running') AND (library_id, id) IN
-                (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)""",
+                (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)
+                RETURNING library_id, id""",
             error=error,
             id=job_id,
             kind=kind,
-        )
+        ):
+            log.record(tx, EventType.FAILED, library_id, [item_id], None)

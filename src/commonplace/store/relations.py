@@ -16,6 +16,7 @@ from commonplace.model import (
     SUPERSEDED,
     WRONG,
     Dependencies,
+    EventType,
     ItemFilter,
     ItemRef,
     Kind,
@@ -27,6 +28,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.store import graph_queries, people, rows
+from commonplace.store.events import log
 
 NAMED = 20  # items of a cycle that a refusal names
 _KEY = "library_id = :library_id AND from_id = :from_id AND kind = :kind AND to_id = :to_id"
@@ -326,6 +328,7 @@ def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> Non
                 id=row["id"],
                 **{c: rows.column(value) for c, value in changes.items()},
             )
+            log.record(tx, EventType.CHANGED, library_id, [row["id"]], None)
 
 
 def _restored(metadata: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ POLL_SECONDS = 1.0
 AFTER_TROUBLE_SECONDS = 5.0
 SWEEP_SECONDS = 600.0
 PRUNE_SECONDS = 3600
+EVENTS_KEPT = timedelta(days=7)
 PATIENT_SECONDS = 60.0
 QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
 LANES = {INGEST: 4}  # a slow page or a large file does not block the others
@@ -209,6 +210,7 @@ class Worker:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
             await self._store.idempotency.prune()
+            await self._store.events.prune(now() - EVENTS_KEPT)
         return 0
 
     async def _let_others_pass(self, kind: str) -> None:

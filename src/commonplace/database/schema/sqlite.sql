@@ -463,6 +463,30 @@ CREATE TABLE checkpoints (
 );
 
 
+-- Events: what happened to the items of a library, for 7 days. No texts.
+
+-- A library's last event. Writers take this row last, so that a lower number is never committed
+-- after a higher one.
+CREATE TABLE event_counters (
+  library_id TEXT PRIMARY KEY REFERENCES libraries (id) ON DELETE CASCADE,
+  last BIGINT NOT NULL,
+  key TEXT NOT NULL  -- encrypts the numbers: they tell how much happens out of scope
+);
+
+CREATE TABLE event_log (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  seq BIGINT NOT NULL,
+  type TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  item_id TEXT NOT NULL,  -- which may be deleted
+  actor TEXT,             -- a token's id, else a person's; NULL: the server
+  folders TEXT,           -- that the item was in when it was deleted or left a scope, JSON
+  in_kb INTEGER,          -- and whether search found it
+  PRIMARY KEY (library_id, seq)
+);
+CREATE INDEX event_log_item ON event_log (library_id, item_id, seq);
+
+
 -- Jobs
 
 CREATE TABLE jobs (

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Iterable
+from functools import partial
 from ipaddress import IPv6Address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +32,9 @@ INVITED = "/api/v1/invitations/accept"
 SIGNED = re.compile(
     r"/api/v1/uploads/[^/]+/content"
 )  # the address itself is the credential; what it brings is a file
-HOOK = re.compile(r"/api/v1/webhooks/[^/]+/[^/]+")  # the secret that the service was given is
+HOOK = re.compile(
+    r"/api/v1/webhooks/transcription/[^/]+"
+)  # the secret that the service was given is
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -165,10 +168,11 @@ class Gate:
             and not (scope["method"] == "POST" and HOOK.fullmatch(path))
         ):
             invited = path == INVITED and "authorization" not in headers
-            caller = nobody(scope) if invited else await self._access.identify(_bearer(headers))
+            identify = partial(self._access.identify, _bearer(headers))
+            caller = nobody(scope) if invited else await identify()
             if path == METRICS and (caller.folders is not None or caller.kb_only):
                 raise Unauthorized("Metrics need a token for the whole library.")
-            scope.setdefault("state", {})["caller"] = caller
+            scope.setdefault("state", {}).update(caller=caller, identify=identify)
             mcp = is_mcp(path)
             window = await self._access.request(caller, mcp=mcp)
             if window is not None:

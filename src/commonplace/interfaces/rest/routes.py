@@ -23,12 +23,15 @@ from commonplace.interfaces.actions.action import Action, Answer
 from commonplace.interfaces.actions.fields import Input, Patch, is_list, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.http.gate import Json
+from commonplace.interfaces.rest.events import STREAM, stream_events
 from commonplace.model import Caller, Json as Values
 
 LONGEST_KEY = 200  # of an Idempotency-Key
 IF_REVISION = "expected_revision"
 NEVER = 0  # a revision that nothing has
 _IN_BODY = ("POST", "PATCH")
+# Actions that also answer as a stream, where the client accepts one.
+STREAMS = {"list_events": stream_events}
 
 
 class NamedRoute(Route):
@@ -44,7 +47,11 @@ def action_routes() -> list[Route]:
 
 
 def action_route(action: Action) -> Route:
+    stream = STREAMS.get(action.name)
+
     async def endpoint(request: Request) -> Response:
+        if stream is not None and STREAM in request.headers.get("accept", ""):
+            return await stream(request)
         return await respond(action, request)
 
     return NamedRoute(action.path, endpoint, methods=[action.method], name=action.name)
@@ -90,7 +97,7 @@ def has_etag(action: Action) -> bool:
 
 def _response(action: Action, request: Request, answer: Answer, args: Input) -> Response:
     body = answer.json
-    if "next" in action.output.properties:
+    if {"next", "total"} <= action.output.properties.keys():
         body["next"] = _next_page(request, args, body["total"])
     status = action.status_for(answer)
     if not has_etag(action):

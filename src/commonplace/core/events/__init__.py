@@ -1,0 +1,1 @@
+"""Events of a library: listed, streamed, and sent to webhooks."""

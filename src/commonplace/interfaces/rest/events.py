@@ -1,0 +1,45 @@
+"""Events as a stream, at the address that lists them."""
+
+from collections.abc import AsyncIterator
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from commonplace.core.events.events import EventView
+from commonplace.core.services import Services
+from commonplace.interfaces.actions.events import EVENT, ListEvents
+from commonplace.interfaces.actions.fields import parse
+from commonplace.interfaces.actions.shapes import Call
+from commonplace.model import JOB_PROGRESS
+
+STREAM = "text/event-stream"
+# Without the empty line that ends an event: some clients take it for one.
+_KEEP_ALIVE = b": keep-alive\n"
+
+
+async def stream_events(request: Request) -> Response:
+    services: Services = request.app.state.services
+    args = parse(ListEvents, dict(request.query_params), as_text=True)
+    lines = await services.events.stream(
+        request.state.caller,
+        request.state.identify,
+        request.headers.get("last-event-id") or args.after,
+    )
+    call = Call(args, services.settings)
+    return StreamingResponse(
+        _encoded(lines, call), media_type=STREAM, headers={"X-Accel-Buffering": "no"}
+    )
+
+
+async def _encoded(lines: AsyncIterator[EventView | None], call: Call) -> AsyncIterator[bytes]:
+    async for event in lines:
+        if event is None:
+            yield _KEEP_ALIVE
+            continue
+        body = EVENT(event, call)
+        if event.type == JOB_PROGRESS:
+            name, body = b"", body | {"progress": event.progress}
+        else:
+            name = b"id: %s\n" % event.id.encode()
+        yield b"%sevent: %s\ndata: %s\n\n" % (name, event.type.encode(), orjson.dumps(body))

@@ -1,0 +1,36 @@
+"""Events: what happened to the items of a library. Ids and types, never texts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class EventType(StrEnum):
+    ADDED = "item.added"
+    READY = "item.ready"
+    FAILED = "item.failed"
+    CHANGED = "item.changed"
+    DELETED = "item.deleted"
+    RESTORED = "item.restored"
+    TASK = "task.changed"
+    CANDIDATE = "memory.candidate"
+    PUBLISHED = "disk.published"
+
+
+JOB_PROGRESS = "job.progress"  # in streams only
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryEvent:
+    seq: int  # its number in the library, which callers get encrypted
+    type: EventType
+    at: datetime
+    item_id: str
+    actor: str | None  # a token's id, else a person's; None: the server, or out of scope
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    events: list[LibraryEvent]
+    after: int  # where to continue
+    key: str  # encrypts the numbers
