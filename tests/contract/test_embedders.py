@@ -438,20 +438,22 @@ class TestLocal:
     @pytest.mark.parametrize(
         "texts", [[HARBOUR, PARSER, "", "日本語"], pytest.param([LONG], marks=pytest.mark.slow)]
     )
-    async def test_is_the_reference_model(self, local: Embedder, texts: list[str]) -> None:
+    async def test_is_the_reference_model_but_for_the_rounding_to_8_bits(
+        self, local: Embedder, texts: list[str]
+    ) -> None:
         reference = Reference()
         (vectors,) = await local.documents([texts])
         cosines = [
             float(vector @ reference(text)) for vector, text in zip(vectors, texts, strict=True)
         ]
-        assert cosines == pytest.approx([1.0] * len(texts), abs=1e-5)
+        assert min(cosines) > 0.98, cosines
 
     async def test_gives_the_published_similarities(self, local: Embedder) -> None:
         """The example of the model's own documentation."""
         (vectors,) = await local.documents(
             [["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]]
         )
-        assert (vectors @ vectors.T)[0] == pytest.approx([1.0, 0.6660, 0.1046], abs=1e-3)
+        assert (vectors @ vectors.T)[0] == pytest.approx([1.0, 0.6660, 0.1046], abs=0.02)
 
     async def test_queries_are_answered_while_documents_are_embedded(self, local: Embedder) -> None:
         finished = []

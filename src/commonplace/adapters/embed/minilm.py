@@ -1,9 +1,8 @@
 """The default embedder: all-MiniLM-L6-v2 on this machine's processor, without a key."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import file_digest
-from itertools import groupby
 from pathlib import Path
 from threading import Lock
 
@@ -12,7 +11,7 @@ import onnxruntime as ort
 from anyio import CapacityLimiter, Lock as Turn, to_thread
 
 from commonplace.adapters.embed import minilm_onnx
-from commonplace.adapters.embed.batches import clean, first, flat, regroup, require_own
+from commonplace.adapters.embed.batches import batch, clean, first, flat, regroup, require_own
 from commonplace.adapters.embed.safetensors_file import read_index
 from commonplace.adapters.embed.wordpiece import WordPiece
 from commonplace.adapters.model_download import MINILM, find
@@ -25,7 +24,7 @@ MODEL, DIMENSIONS, MAX_TOKENS = "all-MiniLM-L6-v2", 384, 256
 _FILE, _TABLE = "model.safetensors", "embeddings.word_embeddings.weight"
 # Vectors of other weights could not be compared.
 _SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_BATCH_TOKENS = 256  # more at once are no faster, and a query waits for the batch that runs
+_BATCH_TOKENS = 256  # a query waits for the texts that run together
 _SLICE = 512  # texts tokenized at once
 _BYTES = 20_000  # of a text; 256 tokens are far fewer
 
@@ -33,7 +32,7 @@ _BYTES = 20_000  # of a text; 256 tokens are far fewer
 class LocalEmbedder:
     quick = False
     dimensions = DIMENSIONS
-    stamp = f"local/{MODEL}/{DIMENSIONS}"
+    stamp = f"local/{MODEL}-int8/{DIMENSIONS}"
 
     def __init__(self, settings: Settings) -> None:
         require_own(settings, MODEL, DIMENSIONS)
@@ -49,14 +48,15 @@ class LocalEmbedder:
     async def documents(self, texts: Sequence[Sequence[str]]) -> list[Vectors]:
         passages = flat(texts)
         vectors = np.empty((len(passages), self.dimensions), np.float32)
-        for start in range(0, len(passages), _SLICE):
-            tokens = await to_thread.run_sync(self._tokens, passages[start : start + _SLICE])
-            for batch in _batches(tokens):
-                same = [tokens[i] for i in batch]
+        done = 0
+        while done < len(passages):
+            tokens = await to_thread.run_sync(self._tokens, passages[done : done + _SLICE])
+            for run in batch(tokens, len, _BATCH_TOKENS, _SLICE):
                 async with self._bulk:
-                    vectors[[start + i for i in batch]] = await to_thread.run_sync(
-                        self._run, same, limiter=self._one
+                    vectors[done : done + len(run)] = await to_thread.run_sync(
+                        self._run, run, limiter=self._one
                     )
+                done += len(run)
         return regroup(vectors, texts)
 
     async def query(self, text: str) -> Vector:
@@ -98,7 +98,7 @@ class _Model:
             index = read_index(folder / _FILE)
             self.tokenizer = WordPiece(folder / "vocab.txt", MAX_TOKENS)
             self.table, self._offset = (folder / _FILE).open("rb", 0), index[_TABLE].offset
-            self._session = _session(minilm_onnx.build(index, _FILE, DIMENSIONS), folder, threads)
+            self._session = _session(minilm_onnx.build(index, folder / _FILE, DIMENSIONS), threads)
         except Exception as error:  # onnxruntime's own errors have no common base
             raise EmbeddingFailed(
                 f"The {MINILM.title} in {folder} is damaged. Delete that folder, "
@@ -106,35 +106,24 @@ class _Model:
             ) from error
 
     def run(self, tokens: Sequence[Sequence[int]]) -> Vectors:
-        """Return the unit vectors of texts that have equally many tokens."""
-        rows = b"".join(self._row(number) for text in tokens for number in text)
-        given = np.frombuffer(rows, np.float32).reshape(len(tokens), -1, DIMENSIONS)
-        vectors: Vectors = self._session.run(None, {minilm_onnx.INPUT: given})[0]
-        return vectors
+        """Return unit vectors. Each text runs alone: see minilm_onnx.py."""
+        return np.concatenate([self._one(text) for text in tokens])
+
+    def _one(self, text: Sequence[int]) -> Vectors:
+        rows = b"".join(map(self._row, text))
+        given = np.frombuffer(rows, np.float32).reshape(1, -1, DIMENSIONS)
+        vector: Vectors = self._session.run(None, {minilm_onnx.INPUT: given})[0]
+        return vector
 
     def _row(self, number: int) -> bytes:
         """Read a token's vector from the file: in memory, the table would double the model."""
         return os.pread(self.table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number)
 
 
-def _session(model: bytes, folder: Path, threads: int) -> ort.InferenceSession:
+def _session(model: bytes, threads: int) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     # Higher levels would fuse skip and layer norm again, into the slower operator.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry(
-        "session.model_external_initializers_file_folder_path", str(folder)
-    )
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Places of texts that go through the model together: equally long, and few tokens in all."""
-    for length, places in groupby(
-        sorted(range(len(tokens)), key=lambda place: len(tokens[place])),
-        key=lambda place: len(tokens[place]),
-    ):
-        rest = list(places)
-        size = max(1, _BATCH_TOKENS // length)
-        yield from (rest[start : start + size] for start in range(0, len(rest), size))

@@ -16,7 +16,6 @@ class Stored:
     shape: tuple[int, ...]
     type: str
     offset: int  # from the beginning of the file
-    length: int  # bytes
 
 
 def read_index(file: Path) -> dict[str, Stored]:
@@ -25,9 +24,8 @@ def read_index(file: Path) -> dict[str, Stored]:
         index = json.loads(source.read(size))
     index.pop("__metadata__", None)
     return {
-        name: Stored(tuple(said["shape"]), said["dtype"], 8 + size + start, end - start)
+        name: Stored(tuple(said["shape"]), said["dtype"], 8 + size + said["data_offsets"][0])
         for name, said in index.items()
-        for start, end in [said["data_offsets"]]
     }
 
 
