@@ -106,3 +106,16 @@ async def test_the_report_passes_over_what_is_deleted_meanwhile(
 
     monkeypatch.setattr(house.app.store.jobs, "list_jobs", late)
     assert [title for _, title in (await house.app.overview.report(house.owner)).open] == ["Stays"]
+
+
+async def test_near_duplicates_share_a_place_on_the_search_page(house: House) -> None:
+    text = "The zebra grazes by the river at dawn, and rests in the shade of the fig trees at noon."
+    for title in ("Zebra notes", "Zebra notes, copied"):
+        await house.add(title, text=text)
+    await house.add("Zebras at dusk", text=text.replace("at noon", "at noon, never alone"))
+    async with await browser(house, house.owner.person_id) as client:
+        page = (await client.get("/search?q=where+does+the+zebra+graze")).text
+    assert page.count('<li class="row">') == 2
+    also = page[page.index("Also in") :].split("</p>")[0]
+    assert also.count("<a ") == 1 and "Zebra notes" in also
+    assert "2 passages" in page

@@ -1,4 +1,4 @@
-"""Search over passages; each hit leads to its place in the reader."""
+"""Search over passages; each hit leads to its place in the reader. Near duplicates share one."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response
 
+from commonplace.core.search import near_duplicates
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.markdown_html import snippet
 from commonplace.interfaces.web.request import WebRequest, get
@@ -42,6 +43,7 @@ async def show(request: WebRequest) -> Response:
         "first": first,
         "last": last,
         "found": None,
+        "groups": [],
         "snippets": [],
         "modes": MODES,
         "times": TIMES,
@@ -65,9 +67,13 @@ async def show(request: WebRequest) -> Response:
         found = await request.services.search.search(
             caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where
         )
+        groups = near_duplicates.group(
+            found.hits, lambda hit: (hit.passage.title, hit.passage.text)
+        )
         shown |= {
             "found": found,
-            "snippets": [snippet(hit.passage.text, found.query) for hit in found.hits],
+            "groups": groups,
+            "snippets": [snippet(hits[0].passage.text, found.query) for hits in groups],
         }
     if request.query("part"):
         return HTMLResponse(request.templates.render("hits.html", **shown))
