@@ -14,7 +14,7 @@ import numpy as np
 
 from commonplace.adapters.embed import make_embedder
 from commonplace.core.entities.duplicates import FLOOR, THRESHOLD, compare
-from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.settings import Settings
 from commonplace.text.contrasts import Text
 

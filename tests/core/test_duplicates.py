@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from commonplace.adapters.embed import make_embedder
 from commonplace.core.entities.duplicates import THRESHOLD, compare
-from commonplace.core.entities.similarity import (
+from commonplace.core.search.similarity import (
     RELATED,
     SAME,
     SAMPLES,

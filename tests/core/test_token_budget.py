@@ -1,11 +1,11 @@
-"""Packs keep to their budget, say nothing twice, and put the most useful first."""
+"""Packs keep to their budget: all titles first, then texts by rank."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 from hypothesis import given, strategies as st
 
-from commonplace.core.memory.token_budget import Line, left_out, pack, shortened, tokens
+from commonplace.core.memory.token_budget import Also, Line, left_out, pack, shortened, tokens
 
 HEADINGS = {"a": "First", "b": "Second"}
 TEXTS = st.text(alphabet=st.sampled_from("abcdefgh  XY09-_.日é\n"), max_size=300)
@@ -21,11 +21,12 @@ LINES = st.lists(
         st.floats(0, 2),
     ),
     max_size=40,
+    unique_by=lambda line: line.item_id,
 )
 
 
 @given(LINES, st.integers(1, 30), st.integers(200, 3000))
-def test_within_the_budget_each_once_best_first_and_all_accounted_for(
+def test_within_the_budget_in_order_and_all_accounted_for(
     lines: list[Line], limit: int, budget: int
 ) -> None:
     packed = pack(lines, limit=limit, budget=budget, headings=HEADINGS)
@@ -40,62 +41,30 @@ def test_within_the_budget_each_once_best_first_and_all_accounted_for(
         <= budget
     )
     assert len(packed.lines) <= limit
-    ids = [line.item_id for line in packed.lines]
-    assert len(ids) == len(set(ids))
-    scores = [line.score for line in packed.lines]
-    assert scores == sorted(scores, reverse=True)
-    assert len(packed.lines) + sum(packed.left_out.values()) + packed.repeats == len(
-        {line.item_id for line in lines}
-    )
+    order = [line.item_id for line in lines]
+    places = [order.index(line.item_id) for line in packed.lines]
+    assert places == sorted(places)
+    assert len(packed.lines) + sum(packed.left_out.values()) == len(lines)
 
 
-def test_what_says_the_same_is_there_once_in_its_best_place() -> None:
+def test_all_titles_come_before_any_text_and_texts_go_by_rank() -> None:
     lines = [
-        Line(
-            "a",
-            f"claim_{n}",
-            str(n),
-            "claim",
-            "Pool size",
-            "The pool must have twenty connections",
-            "",
-            n / 10,
-            "",
-        )
-        for n in range(3)
+        Line("a", f"claim_{n}", str(n), "claim", f"Title {n}", "word " * 60, "", 1 - n / 10, "")
+        for n in range(8)
     ]
-    packed = pack(lines, limit=10, budget=1000, headings=HEADINGS)
-    assert ([line.item_id for line in packed.lines], packed.repeats) == (["2"], 2)
+    packed = pack(lines, limit=10, budget=400, headings=HEADINGS)
+    assert [line.item_id for line in packed.lines] == [str(n) for n in range(8)]
+    lengths = [len(line.text) for line in packed.lines]
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[0] > 120 and lengths[-1] == 0
 
 
-def test_one_section_takes_more_than_half_only_where_the_others_leave_it() -> None:
-    def lines(section: str, score: float, many: int, text: str = "") -> list[Line]:
-        return [
-            Line(
-                section,
-                f"{section}_{n}",
-                f"{section}{n}",
-                "claim",
-                f"{section * 3}{n}",
-                text and f"{section}{n} {text}",
-                "",
-                score,
-                "",
-            )
-            for n in range(many)
-        ]
-
-    def taken(found: list[Line], limit: int, budget: int) -> dict[str, int]:
-        packed = pack(found, limit=limit, budget=budget, headings=HEADINGS).lines
-        return {name: sum(line.section == name for line in packed) for name in HEADINGS}
-
-    assert taken([*lines("a", 1.0, 30), *lines("b", 0.1, 30)], 20, 3_000) == {"a": 10, "b": 10}
-    assert taken([*lines("a", 1.0, 30), *lines("b", 0.1, 3)], 20, 3_000) == {"a": 17, "b": 3}
-    assert taken(lines("a", 1.0, 30), 20, 3_000) == {"a": 20, "b": 0}
-    found = taken(
-        [*lines("a", 1.0, 90, "word " * 60), *lines("b", 0.1, 4, "other " * 60)], 90, 1_000
-    )
-    assert found["b"] == 4 and found["a"] > 4
+def test_near_duplicates_are_named_within_the_budget() -> None:
+    also = tuple(Also(f"claim_{n}", "Same") for n in range(2, 12))
+    line = Line("a", "claim_1", "1", "claim", "Title", "word " * 60, "", 1.0, "", also)
+    packed = pack([line], limit=1, budget=300, headings=HEADINGS)
+    assert all(f"[{other.id}]" in packed.lines[0].markdown() for other in also)
+    assert tokens(packed.lines[0].markdown()) <= packed.tokens <= 300
 
 
 def test_a_long_text_is_cut_before_it_is_left_out() -> None:

@@ -1,13 +1,34 @@
 """The pack that an agent starts with."""
 
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given, strategies as st
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.memory.token_budget import tokens
-from commonplace.model import INTENTS
+from commonplace.core.items.drafts import Record
+from commonplace.core.memory.context import Goal
+from commonplace.core.memory.token_budget import left_out, tokens
+from commonplace.core.search.relevance import relevant
+from commonplace.core.search.search import EntityQuery
+from commonplace.core.search.similarity import SimilarityScale
+from commonplace.model import (
+    CONTEXT_SECTIONS,
+    INTENTS,
+    Caller,
+    Capability,
+    Item,
+    ItemFilter,
+    Kind,
+    Relation,
+    Role,
+    new_id,
+    new_public_id,
+)
+from commonplace.model.workflow import ENDED, UNDERWAY
 from tests.interfaces.house import House, call_tool
 
 pytestmark = pytest.mark.anyio
@@ -258,3 +279,218 @@ async def test_work_that_is_over_is_left_out_and_a_sentence_is_not_cut_at_its_ti
         await house.app.tasks.step(house.owner, task, action)
     _, _, text = await context(owner, "rotation of refresh tokens", project=stocked["project"])
     assert epic not in text and task not in text
+
+
+SUBJECTS = {
+    "tokens": "Refresh tokens are rotated every thirty days, and old ones are revoked at once.",
+    "birds": "Grey herons nest high in trees near the water and return every spring.",
+    "bread": "The dough rests overnight in the refrigerator before it is baked.",
+    "database": "Every worker keeps two database connections open, and the pool has forty.",
+    "taxes": "Freelancers pay estimated income tax four times a year.",
+    "deploy": "The container image that passed the tests is promoted by its digest.",
+}
+SAID = (
+    "",
+    "Number 4. ",
+    "The audit of last spring asked for it, and the customers of the bank pay for the work. ",
+    "Mobile clients lose their session then, which the support team hears about every month. ",
+    "A job on the primary does the work at night, and writes what it did into the log. ",
+    "Nobody has found a better way, although three of us spent a week reading about others. ",
+)
+GOALS = (
+    "rotate refresh tokens",
+    "revoke old tokens",
+    "how large must the database connection pool be",
+    "bake bread",
+    "promote a container image to production",
+    "tax",
+    "zebra",
+)
+
+
+@dataclass
+class Known:
+    """An item of a made-up library."""
+
+    kind: str
+    subject: str
+    said: str
+    mine: bool  # whether it belongs to the project
+    status: str = ""
+
+
+MEMORIES = st.builds(
+    Known,
+    st.sampled_from(["decision", "pattern", "procedure", "episode", "claim", "document", "plan"]),
+    st.sampled_from(["tokens", "tokens", "tokens", *SUBJECTS]),
+    st.sampled_from(SAID),
+    st.booleans(),
+)
+TASKS = st.builds(
+    Known,
+    st.just("task"),
+    st.sampled_from(sorted(SUBJECTS)),
+    st.just(""),
+    st.booleans(),
+    st.sampled_from([*UNDERWAY, "todo", "done"]),
+)
+NUMBERS = count()
+
+
+async def made_library(house: House, known: list[Known]) -> tuple[Caller, str]:
+    """A library of its own with these items, and its project."""
+    name = f"Person {next(NUMBERS)}"
+    person, _ = await house.app.people.create_with_token(name, f"{new_id()}@example.org")
+    caller = Caller(person.id, person.id, name, frozenset(Capability), role=Role.OWNER)
+
+    def record(kind: str, title: str, text: str, status: str = "") -> Record:
+        return Record(
+            Item(
+                new_id(),
+                caller.library_id,
+                new_public_id(),
+                "",
+                kind,
+                "text",
+                title,
+                summary=text,
+                status=status,
+            ),
+            text,
+            once=False,
+            describe=False,
+        )
+
+    project = record("project", "The product", "What we build.")
+    records = [
+        record(
+            each.kind,
+            f"{each.subject.capitalize()} {chr(ord('A') + n)}",
+            f"{each.said}{SUBJECTS[each.subject]}",
+            each.status,
+        )
+        for n, each in enumerate(known)
+    ]
+    await house.app.bulk_import.put(caller, [project, *records])
+    await house.app.store.relations.put(
+        caller.scope,
+        [
+            Relation(caller.library_id, made.item.id, Kind.BELONGS_TO, project.item.id)
+            for made, each in zip(records, known, strict=True)
+            if each.mine
+        ],
+    )
+    return caller, project.item.id
+
+
+@given(
+    st.lists(MEMORIES | TASKS, max_size=24) | st.lists(MEMORIES, min_size=16, max_size=24),
+    st.sampled_from(GOALS),
+    st.booleans(),
+    st.integers(1, 8),
+    st.sampled_from([300, 600, 4_000]),
+)
+async def test_a_pack_holds_what_search_finds(
+    house: House, known: list[Known], goal: str, named: bool, limit: int, budget: int
+) -> None:
+    caller, project = await made_library(house, known)
+    pack = await house.app.context.pack(
+        caller,
+        Goal(goal, project=project if named else None, limit=limit, token_budget=budget),
+    )
+    lines = pack.packed.lines
+    assert len(lines) <= limit and tokens(pack.markdown()) <= pack.packed.tokens <= budget
+    held = {line.id for line in lines} | {other.id for line in lines for other in line.also}
+    hits, _ = await house.app.entity_search.search(
+        caller,
+        EntityQuery(goal, project if named else None, ItemFilter(not_statuses=ENDED)),
+    )
+    scale = await SimilarityScale(house.app.embedder).scale()
+    wanted = [hit.passage for hit in relevant(goal, hits[: max(0, limit - 2)], scale)]
+    titles = "\n".join(f"- [{p.entity_id}] **{p.title}** ({p.status}) (also )" for p in wanted)
+    headings = "\n\n".join(f"## {title}" for title in CONTEXT_SECTIONS.values())
+    most = left_out(dict.fromkeys(CONTEXT_SECTIONS, 100), CONTEXT_SECTIONS)
+    if (
+        tokens(
+            f"# Context: {goal}\n\nProject: [project_{'x' * 12}] The product\n\n{titles}\n\n"
+            f"{headings}\n\n{most}"
+        )
+        + 2 * len(wanted)
+        <= budget
+    ):
+        assert {passage.entity_id for passage in wanted} <= held
+
+
+async def test_a_small_project_gets_nothing_unrelated_from_a_large_library(house: House) -> None:
+    others = [
+        Known("document", subject, f"Part {n}. ", False)
+        for n in range(10)
+        for subject in SUBJECTS
+        if subject != "tokens"
+    ]
+    own = [
+        Known("decision", "tokens", "", True),
+        Known("procedure", "tokens", "Run the job on the primary. ", True),
+        Known("episode", "database", "", True),
+        Known("task", "tokens", "", True, "doing"),
+    ]
+    caller, project = await made_library(house, [*others, *own])
+    for goal in ("rotate refresh tokens", "paint the fence before winter"):
+        pack = await house.app.context.pack(caller, Goal(goal, project=project))
+        titles = {line.title for line in pack.packed.lines}
+        assert titles <= {
+            f"{each.subject.capitalize()} {chr(ord('A') + n)}" for n, each in enumerate(own, 50)
+        }
+    pack = await house.app.context.pack(caller, Goal("paint the fence before winter"))
+    assert pack.packed.lines == ()
+    assert "Nothing is known yet about this goal" in pack.markdown()
+
+
+async def test_rules_of_other_projects_stay_there(
+    house: House, owner: httpx.AsyncClient, stocked: dict[str, str]
+) -> None:
+    theirs = await add(
+        house,
+        "Never cache refresh tokens",
+        "Refresh tokens must never be written to a cache.",
+        "pattern",
+        project=stocked["other"],
+    )
+    sections, _, _ = await context(owner, "cache refresh tokens", project=stocked["project"])
+    assert sections["constraints"] == [stocked["rule"]]
+    everywhere, _, _ = await context(owner, "cache refresh tokens")
+    assert theirs in everywhere["constraints"]
+
+
+async def test_near_duplicates_share_a_line_and_contradictions_do_not(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    text = (
+        "The invoice export runs nightly at {}, writes one file for each customer, and mails it "
+        "to the accountants of the customer with a link that expires after a week."
+    )
+    first, twin, other = [
+        await add(house, "Invoice export", text.format(hour), "claim")
+        for hour in ("02:00", "02:00", "04:30")
+    ]
+    sections, pack, shown = await context(owner, "change the nightly invoice export")
+    assert len(sections["constraints"]) == 2 and other in sections["constraints"]
+    [line] = [line for line in pack["sections"][0]["items"] if line["id"] != other]
+    [also] = line["also"]
+    assert {line["id"], also["id"]} == {first, twin} and also["title"] == "Invoice export"
+    assert f"(also [{also['id']}])" in shown
+    answer = await call_tool(owner, "context", {"goal": "invoice export"}, "/mcp/graph")
+    structured = answer["result"]["structuredContent"]["sections"][0]["items"]
+    assert sorted(len(each.get("also", [])) for each in structured) == [0, 1]
+
+
+async def test_what_replaced_a_memory_is_there_in_its_place(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    old = await add(house, "Session storage", "User sessions are kept in Redis.", "decision")
+    await house.app.memory.supersede(
+        house.owner, old, title="Where it lives", content="All of that moved to Postgres."
+    )
+    sections, _, text = await context(owner, "where are user sessions kept, in Redis")
+    assert len(sections["decisions"]) == 1
+    assert "All of that moved to Postgres." in text and old not in text

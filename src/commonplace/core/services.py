@@ -11,7 +11,6 @@ from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
 from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.neighbours import Neighbours
-from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.core.events.events import Events, Poller
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
@@ -38,6 +37,7 @@ from commonplace.core.people.members import Invitations, Members
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
 from commonplace.core.search.search import EntitySearch, Search
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
@@ -224,7 +224,7 @@ def build_services(
         graph,
         memory,
         reflection,
-        Context(store, access, search, entities),
+        Context(store, access, search, entities, similarity),
         DelayedDeletes(store, access),
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),

@@ -448,6 +448,10 @@ class Passage(NamedTuple):
     superseded_by: str | None = None  # the entity that replaced it; set by search
 
     @property
+    def entity_id(self) -> str:
+        return f"{self.entity_type}_{self.public_id}"
+
+    @property
     def published_at(self) -> datetime | None:
         return publication_date(self.metadata)
 
@@ -462,6 +466,7 @@ class Hit:
     rank: int
     score: float
     passage: Passage
+    cosine: float | None = None  # with the query; None: unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.model import ItemFilter, Scope
 from commonplace.ports import Embedder, Vector
 from commonplace.store import Store

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.core.entities.similarity import SimilarityScale
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.model import SUPERSEDED, WRONG, ItemFilter, Scope
 from commonplace.ports import Embedder, Profile
 from commonplace.store import Store

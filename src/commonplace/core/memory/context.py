@@ -1,16 +1,31 @@
 """Context packs for agents that start work: active work, decisions, constraints, procedures,
-gotchas and relevant passages. The most useful come first, within a token budget."""
+gotchas and relevant passages.
+
+What is in a pack, and in which order it gets a place, is what search finds for the goal within the
+project. Sections only lay it out. What search finds is left out where it has nothing to do with the
+goal: a pack may be short.
+"""
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.entities.entities import Entities
-from commonplace.core.memory.token_budget import Line, Packed, left_out, pack, shortened, tokens
+from commonplace.core.memory.token_budget import (
+    Also,
+    Line,
+    Packed,
+    left_out,
+    pack,
+    shortened,
+    tokens,
+)
 from commonplace.core.people.authorization import READ, Service, verb
-from commonplace.core.search.corrections import newest_first
+from commonplace.core.search import near_duplicates
+from commonplace.core.search.relevance import CLEARLY_RELEVANT, RELEVANT, relevant
 from commonplace.core.search.search import Search
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.model import (
     CONTEXT_SECTIONS as SECTIONS,
     STALE,
@@ -18,13 +33,12 @@ from commonplace.model import (
     WRONG,
     Caller,
     EntityType,
+    Hit,
     Intent,
     Item,
     ItemFilter,
     Kind,
     Mode,
-    Passage,
-    Relation,
 )
 from commonplace.model.workflow import ENDED, UNDERWAY
 
@@ -61,12 +75,16 @@ _REMEMBERED = tuple(
     for kind in EntityType
     if kind not in (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 )
-# useful to other projects too
-_EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOCUMENT, EntityType.DOMAIN)
-_LEFT_OUT = (WRONG, SUPERSEDED, *ENDED)
-_PRIORITY = {"critical": 0.2, "high": 0.12, "medium": 0.05, "low": 0.0, "someday": -0.1}
-HITS = 80  # sections found for the goal
-UNDERWAY_READ, NEXT_READ, RECENT_READ = 50, 60, 12
+# useful to every project where they belong to none
+_EVERYWHERE = (EntityType.PATTERN, EntityType.PROCEDURE, EntityType.DOMAIN)
+_PRIORITY = {"critical": 0.08, "high": 0.05, "medium": 0.02, "low": 0.0, "someday": -0.1}
+_UNDERWAY = {"doing": 0.92, "blocked": 0.86, "review": 0.84}
+_STALE = 0.6
+NOTHING = "Nothing is known yet about this goal. Save what you learn with `remember`."
+HITS = 200  # sections found for the goal
+UNDERWAY_SHOWN = 2  # tasks in progress, whatever the goal
+NEXT_SHOWN, RECENT_SHOWN = 1, 1  # of the project, whatever the goal, where places are left
+LISTED = 50  # tasks in progress, tasks to do, memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +111,7 @@ class Pack:
                 "\n".join([f"## {SECTIONS[name]}", "", *(line.markdown() for line in lines)])
             )
         if not self.sections and not self.packed.left_out:
-            parts.append("Nothing is known yet. Save what you learn with `remember`.")
+            parts.append(NOTHING)
         if self.packed.left_out:
             parts.append(left_out(self.packed.left_out, SECTIONS))
         return "\n\n".join(parts)
@@ -122,6 +140,7 @@ def _titled(goal: Goal, project: Item | None, longest: int) -> str:
 class Context(Service):
     _search: Search
     _entities: Entities
+    _similarity: SimilarityScale
 
     @verb(READ, "context", target=lambda goal: goal.goal[:200])
     async def pack(self, caller: Caller, goal: Goal) -> Pack:
@@ -130,134 +149,172 @@ class Context(Service):
             if goal.project is None
             else await self._entities.find_project(caller, goal.project)
         )
-        project_id = project.id if project else None
-        (hits, degraded), work, recent = await asyncio.gather(
-            self._found(caller, goal, project_id),
-            self._work(caller, project_id),
-            self._recent(caller, project_id),
+        (groups, degraded), own = await asyncio.gather(
+            self._found(caller, goal, project), self._of_project(caller, project)
         )
-        ends = {item.id: item for item in (*work, *recent)}
-        joined = await self._store.relations.of_items(
-            caller.scope,
-            sorted({p.item_id for _, p in hits} | ends.keys()),
-            [Kind.BELONGS_TO, Kind.DEPENDS_ON],
-            outgoing=True,
-        )
-        scores: dict[str, float] = {}
-        for score, passage in hits:
-            scores[passage.item_id] = max(score, scores.get(passage.item_id, 0.0))
-        lines = [
-            *_work_lines(work, joined, scores),
-            *_hit_lines(
-                _within(hits, joined, project_id), ends.keys() - {item.id for item in recent}
-            ),
-            *_recent_lines(recent, scores),
-        ]
-        weights = WEIGHTS[goal.intent]
+        lines = await self._lines(caller, goal, groups, own)
         packed = pack(
-            [replace(line, score=line.score * weights.get(line.section, 1.0)) for line in lines],
+            lines,
             limit=goal.limit,
             budget=goal.token_budget,
             headings=SECTIONS,
-            head=_head(goal, project),
+            head=_head(goal, project) + ("" if lines else f"\n\n{NOTHING}"),
         )
-        return Pack(goal, project, _by_section(packed.lines), packed, degraded)
+        return Pack(goal, project, _by_section(packed.lines, goal.intent), packed, degraded)
 
     async def _found(
-        self, caller: Caller, goal: Goal, project_id: str | None
-    ) -> tuple[list[tuple[float, Passage]], str | None]:
-        """Search for the goal, first within the project, so that a large library does not crowd it
-        out."""
-        everywhere = ItemFilter(not_statuses=_LEFT_OUT)
-        filters = (
-            [everywhere]
-            if project_id is None
-            else [replace(everywhere, project_id=project_id), everywhere]
-        )
-        found: dict[int, tuple[float, Passage]] = {}
-        degraded = None
-        for where in filters:
-            hits, degraded = await self._search.passages(
-                caller, goal.goal, Mode.HYBRID, HITS, where
+        self, caller: Caller, goal: Goal, project: Item | None
+    ) -> tuple[list[list[Hit]], str | None]:
+        """Return the best hit of each relevant item in the order of search, near duplicates
+        together. What belongs to no project and is useful to all follows the project's own."""
+        where = ItemFilter(not_statuses=ENDED)
+        if project is None:
+            hits, degraded = await self._relevant(caller, goal.goal, where, RELEVANT)
+        else:
+            (hits, degraded), (others, _) = await asyncio.gather(
+                self._relevant(caller, goal.goal, replace(where, project_id=project.id), RELEVANT),
+                self._relevant(
+                    caller, goal.goal, replace(where, entity_types=_EVERYWHERE), CLEARLY_RELEVANT
+                ),
             )
-            found = {passage.section_id: (score, passage) for score, passage in hits} | found
-        best = sorted(
-            (one for one in found.values() if one[1].entity_type != EntityType.PROJECT),
-            key=lambda one: -one[0],
-        )
-        return await newest_first(self._store, caller.scope, everywhere, best), degraded
-
-    async def _work(self, caller: Caller, project_id: str | None) -> list[Item]:
-        where = ItemFilter(entity_types=(EntityType.TASK,), project_id=project_id)
-        underway, waiting = await asyncio.gather(
-            self._store.items.list_page(
+            belonging = await self._store.relations.of_items(
                 caller.scope,
-                replace(where, statuses=UNDERWAY),
-                limit=UNDERWAY_READ,
-                offset=0,
-                count=False,
-            ),
-            self._store.items.list_page(
-                caller.scope,
-                replace(where, statuses=("todo",)),
-                limit=NEXT_READ,
-                offset=0,
-                count=False,
-            ),
-        )
-        return [*underway[0], *waiting[0]]
-
-    async def _recent(self, caller: Caller, project_id: str | None) -> list[Item]:
-        where = ItemFilter(
-            entity_types=_REMEMBERED,
-            not_statuses=(WRONG, SUPERSEDED),
-            project_id=project_id,
-            archived=False,
-        )
-        return (
-            await self._store.items.list_page(
-                caller.scope, where, limit=RECENT_READ, offset=0, count=False
+                [hit.passage.item_id for hit in others],
+                [Kind.BELONGS_TO],
+                outgoing=True,
             )
-        )[0]
+            taken = {relation.from_id for relation in belonging}
+            hits += [hit for hit in others if hit.passage.item_id not in taken]
+        best: dict[str, Hit] = {}
+        for hit in hits:
+            best.setdefault(hit.passage.item_id, hit)
+        found = list(best.values())
+        compared, rest = found[: 2 * goal.limit], found[2 * goal.limit :]  # comparing takes time
+        groups = near_duplicates.group(compared, lambda hit: (hit.passage.title, hit.passage.text))
+        return [*groups, *([hit] for hit in rest)], degraded
 
+    async def _relevant(
+        self, caller: Caller, goal: str, where: ItemFilter, least: float
+    ) -> tuple[list[Hit], str | None]:
+        found = await self._search.find(caller, goal, HITS, Mode.HYBRID, where)
+        scale = await self._similarity.scale()
+        return [
+            hit
+            for hit in relevant(goal, found.hits, scale, least)
+            if hit.passage.status not in (SUPERSEDED, WRONG)
+        ], found.degraded
 
-def _within(
-    hits: Sequence[tuple[float, Passage]], joined: Iterable[Relation], project_id: str | None
-) -> list[tuple[float, Passage]]:
-    """Drop hits that only belong to other projects, except types that are useful anywhere."""
-    projects: dict[str, set[str]] = {}
-    for relation in joined:
-        if relation.kind == Kind.BELONGS_TO:
-            projects.setdefault(relation.from_id, set()).add(relation.to_id)
-    return [
-        (score * (1.2 if project_id in projects.get(p.item_id, ()) else 1.0), p)
-        for score, p in hits
-        if project_id is None
-        or p.entity_type in _EVERYWHERE
-        or project_id in projects.get(p.item_id, {project_id})
-    ]
-
-
-def _work_lines(
-    work: Sequence[Item], joined: Sequence[Relation], scores: dict[str, float]
-) -> Iterable[Line]:
-    open_ids = {item.id: item for item in work}
-    waits_for = {
-        relation.from_id: open_ids[relation.to_id]
-        for relation in joined
-        if relation.kind == Kind.DEPENDS_ON and relation.to_id in open_ids
-    }
-    base = {"doing": 1.0, "blocked": 0.92, "review": 0.88, "todo": 0.5}
-    for item in work:
-        score = (
-            base.get(item.status, 0.4)
-            + _PRIORITY.get(item.priority, 0.0)
-            + 0.4 * scores.get(item.id, 0.0)
+    async def _of_project(self, caller: Caller, project: Item | None) -> list[list[Item]]:
+        """Return the project's tasks in progress, those to do next, and recent memory."""
+        if project is None:
+            return [[], [], []]
+        tasks = ItemFilter(entity_types=(EntityType.TASK,), project_id=project.id)
+        wheres = (
+            replace(tasks, statuses=UNDERWAY),
+            replace(tasks, statuses=("todo",)),
+            ItemFilter(
+                entity_types=_REMEMBERED,
+                not_statuses=(WRONG, SUPERSEDED),
+                project_id=project.id,
+                archived=False,
+            ),
         )
-        reason = _why(item)
-        if item.status == "todo" and (other := waits_for.get(item.id)):
-            score, reason = score - 0.3, f"{reason}, waits for {other.title}"
-        yield _line("active_work", item, f"{reason}. {item.summary}", score, reason)
+        pages = await asyncio.gather(
+            *(
+                self._store.items.list_page(
+                    caller.scope, where, limit=LISTED, offset=0, count=False
+                )
+                for where in wheres
+            )
+        )
+        return [list(items) for items, _ in pages]
+
+    async def _lines(
+        self, caller: Caller, goal: Goal, groups: list[list[Hit]], own: list[list[Item]]
+    ) -> list[Line]:
+        """Return the lines in the order in which they get a place."""
+        hits = {hit.passage.item_id: hit for group in groups for hit in group}
+        underway, waiting, recent = own
+        tasks = [
+            *(
+                item_id
+                for item_id, hit in hits.items()
+                if hit.passage.entity_type == EntityType.TASK
+            ),
+            *(item.id for item in (*underway, *waiting)),
+        ]
+        items = await self._store.items.get_many(caller.scope, tasks)
+        blocked = await self._blocked(caller, tasks)
+
+        def line_of(group: list[Hit]) -> Line:
+            also = tuple(Also(hit.passage.entity_id, hit.passage.title) for hit in group[1:])
+            return replace(_hit_line(group[0], items, blocked), also=also)
+
+        def of_work(item: Item) -> Line:
+            hit = hits.get(item.id)
+            return _task_line(item, item.summary, hit.score if hit else 0.0, blocked)
+
+        def first(items: Iterable[Item], most: int) -> list[Item]:
+            """Those that no other line shows, the most urgent and closest to the goal first."""
+            shown = {line.item_id for line in lines}
+            return [item for item in items if item.id not in shown][:most]
+
+        def urgent(items: Iterable[Item]) -> list[Item]:
+            return sorted(items, key=lambda item: -of_work(item).score)
+
+        found = list(map(line_of, groups))
+        places = max(0, goal.limit - UNDERWAY_SHOWN)
+        lines, rest = found[:places], found[places:]
+        shown = sum(line.status in UNDERWAY for line in lines)
+        lines += map(of_work, first(urgent(underway), max(0, UNDERWAY_SHOWN - shown)))
+        lines += [line for line in rest if line.item_id not in {one.item_id for one in lines}]
+        lines += map(of_work, first(urgent(waiting), NEXT_SHOWN))
+        lines += [_recent_line(item) for item in first(recent, RECENT_SHOWN)]
+        return lines
+
+    async def _blocked(self, caller: Caller, tasks: Iterable[str]) -> dict[str, str]:
+        """Return, for each task that waits for an open one, the title of that one."""
+        waits = await self._store.relations.of_items(
+            caller.scope, sorted({*tasks}), [Kind.DEPENDS_ON], outgoing=True
+        )
+        others = await self._store.items.get_many(caller.scope, {one.to_id for one in waits})
+        return {
+            one.from_id: others[one.to_id].title
+            for one in waits
+            if one.to_id in others and others[one.to_id].status not in ENDED
+        }
+
+
+def _hit_line(hit: Hit, tasks: Mapping[str, Item], blocked: Mapping[str, str]) -> Line:
+    passage = hit.passage
+    text = _text(passage.title, passage.text)
+    if passage.item_id in tasks:
+        return _task_line(tasks[passage.item_id], text, hit.score, blocked)
+    return Line(
+        _section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
+        passage.entity_id,
+        passage.item_id,
+        passage.entity_type,
+        passage.title,
+        text,
+        passage.status,
+        hit.score * (_STALE if passage.status == STALE else 1.0),
+        "matches the goal",
+    )
+
+
+def _task_line(item: Item, text: str, score: float, blocked: Mapping[str, str]) -> Line:
+    reason = _why(item)
+    score = max(score, _UNDERWAY.get(item.status, 0.2)) + _PRIORITY.get(item.priority, 0.0)
+    if item.status == "todo" and item.id in blocked:
+        score, reason = score - 0.3, f"{reason}, waits for {blocked[item.id]}"
+    score = min(1.0, max(0.0, score))
+    return _line("active_work", item, f"{reason}. {_text(item.title, text)}", score, reason)
+
+
+def _recent_line(item: Item) -> Line:
+    score = 0.1 * (_STALE if item.status == STALE else 1.0)
+    return _line("recent_memory", item, _text(item.title, item.summary), score, "recent")
 
 
 def _why(item: Item) -> str:
@@ -274,33 +331,6 @@ def _why(item: Item) -> str:
     return ", ".join(filter(None, [states.get(item.status, item.status), *more]))
 
 
-def _hit_lines(hits: Iterable[tuple[float, Passage]], shown: Iterable[str]) -> Iterable[Line]:
-    """Yield a line for the best passage of each item that is not shown yet."""
-    seen = set(shown)
-    for score, passage in sorted(hits, key=lambda one: -one[0]):
-        if passage.item_id in seen:
-            continue
-        seen.add(passage.item_id)
-        yield Line(
-            _section(passage.entity_type, f"{passage.title} {passage.text} {passage.category}"),
-            f"{passage.entity_type}_{passage.public_id}",
-            passage.item_id,
-            passage.entity_type,
-            passage.title,
-            _text(passage.title, passage.text),
-            passage.status,
-            score * {STALE: 0.6, SUPERSEDED: 0.5}.get(passage.status, 1.0),
-            "matches the goal",
-        )
-
-
-def _recent_lines(recent: Sequence[Item], scores: dict[str, float]) -> Iterable[Line]:
-    for age, item in enumerate(recent):
-        if item.id not in scores:
-            score = (0.34 - 0.01 * age) * (0.6 if item.status == STALE else 1.0)
-            yield _line("recent_memory", item, item.summary, score, "recent")
-
-
 def _section(entity_type: str, text: str) -> str:
     if entity_type in (EntityType.EPISODE, EntityType.SESSION) and _TROUBLE.search(text):
         return "gotchas"
@@ -314,7 +344,7 @@ def _line(section: str, item: Item, text: str, score: float, reason: str) -> Lin
         item.id,
         item.entity_type,
         item.title,
-        _text(item.title, text),
+        text,
         item.status,
         score,
         reason,
@@ -332,9 +362,11 @@ def _text(title: str, text: str) -> str:
     )
 
 
-def _by_section(lines: Sequence[Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
-    """Group lines by section, the best line first."""
+def _by_section(lines: Sequence[Line], intent: Intent) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+    """Group lines by section: the best section for the intent first, its best line first."""
     found: dict[str, list[Line]] = {}
-    for line in lines:
+    for line in sorted(lines, key=lambda line: -line.score):
         found.setdefault(line.section, []).append(line)
-    return tuple((name, tuple(each)) for name, each in found.items())
+    weights = WEIGHTS[intent]
+    order = sorted(found, key=lambda name: -found[name][0].score * weights.get(name, 1.0))
+    return tuple((name, tuple(found[name])) for name in order)

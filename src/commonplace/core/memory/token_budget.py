@@ -1,17 +1,16 @@
-"""Fill a context pack line by line, the most useful first, until its token budget is spent."""
+"""Fill a context pack within its token budget: the titles of all lines first, then their texts, in
+the order of the lines."""
 
 import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 _RUNS = re.compile(r"[A-Za-z]+|\d+|\n+|[ \t]+|[^A-Za-z\d\s]")
-_WORD = re.compile(r"\w+")
-ALIKE = 0.8  # share of common words from which two texts count as the same
-LINE_CHARS = 420  # of a line's text, if the budget allows
-SHORT_CHARS = 120
+TITLE_CHARS = 200
+LINE_CHARS = (420, 120)  # of a line's text, if the budget allows
 CUT = "…"
 
 
@@ -32,6 +31,13 @@ def _cost(run: str) -> int:
     return len(run) if run[0].isascii() else math.ceil(len(run.encode()) / 2)
 
 
+class Also(NamedTuple):
+    """A near duplicate of a line, which shares its place."""
+
+    id: str  # of the entity
+    title: str
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     section: str
@@ -41,91 +47,69 @@ class Line:
     title: str
     text: str
     status: str
-    score: float  # for the order
+    score: float
     reason: str
+    also: tuple[Also, ...] = ()
 
     def markdown(self) -> str:
         flag = f" ({self.status})" if self.status else ""
-        return f"- [{self.id}] **{self.title}**{flag}{f': {self.text}' if self.text else ''}"
+        text = f": {self.text}" if self.text else ""
+        also = ", ".join(f"[{other.id}]" for other in self.also)
+        return f"- [{self.id}] **{self.title}**{flag}{text}{f' (also {also})' if also else ''}"
+
+    def shortened(self, longest: int) -> "Line":
+        return replace(
+            self, title=shortened(self.title, TITLE_CHARS), text=shortened(self.text, longest)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
     lines: tuple[Line, ...]
     left_out: dict[str, int]  # by section, for lack of room
-    repeats: int  # duplicates of other lines
     tokens: int  # of the whole text
 
 
 def pack(
-    lines: Sequence[Line], *, limit: int, budget: int, headings: dict[str, str], head: str = ""
+    lines: Sequence[Line], *, limit: int, budget: int, headings: Mapping[str, str], head: str = ""
 ) -> Packed:
-    """Choose the best `limit` lines that fit under the head, each item once, without duplicates. A
-    section gets more than half the room only if the others leave it, so that much active work does
-    not crowd out decisions."""
-    chosen: list[tuple[Line, frozenset[str]]] = []
+    """Choose the first `limit` lines whose titles fit under the head. What is left of the budget
+    goes to their texts, in the same order."""
     most_left = Counter(line.section for line in lines)
-    spent, repeats = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n"), 0
+    spent = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n")
+    chosen: list[Line] = []
     left: Counter[str] = Counter()
-    taken: Counter[str] = Counter()  # lines by section
-    cost: Counter[str] = Counter()  # and their tokens
-    late: list[tuple[Line, bool]] = []
-    seen: set[str] = set()
-    for line, is_late in chain(((line, False) for line in sorted(lines, key=_score)), late):
-        if line.item_id in seen:
-            continue
-        if not is_late and (2 * taken[line.section] >= limit or 2 * cost[line.section] >= budget):
-            late.append((line, True))
-            continue
-        seen.add(line.item_id)
-        if len(chosen) == limit:
+    for line in lines:
+        title = line.shortened(0)
+        cost = _price(title)
+        if not any(line.section == other.section for other in chosen):
+            cost += tokens(f"\n\n## {headings[line.section]}\n\n")
+        if len(chosen) == limit or spent + cost > budget:
             left[line.section] += 1
-            continue
-        words = frozenset(_WORD.findall(f"{line.title} {line.text}".lower()))
-        if any(_same(words, other) for _, other in chosen):
-            repeats += 1
-            continue
-        heading = 0 if taken[line.section] else tokens(f"\n\n## {headings[line.section]}\n\n")
-        fitted = _fit(line, budget - spent - heading)
-        if fitted is None:
-            left[line.section] += 1
-            continue
-        price = heading + tokens(fitted.markdown()) + 1
-        spent += price
-        cost[line.section] += price
-        taken[line.section] += 1
-        chosen.append((fitted, words))
-    return Packed(
-        tuple(sorted((line for line, _ in chosen), key=_score)), dict(left), repeats, spent
-    )
+        else:
+            chosen.append(line)
+            spent += cost
+    for place, line in enumerate(chosen):
+        bare = line.shortened(0)
+        chosen[place] = next(
+            (
+                fuller
+                for fuller in map(line.shortened, LINE_CHARS)
+                if spent + _price(fuller) - _price(bare) <= budget
+            ),
+            bare,
+        )
+        spent += _price(chosen[place]) - _price(bare)
+    return Packed(tuple(chosen), dict(left), spent)
 
 
-def _score(line: Line) -> float:
-    return -line.score
+def _price(line: Line) -> int:
+    return tokens(line.markdown()) + 1
 
 
-def left_out(counts: Mapping[str, int], headings: dict[str, str]) -> str:
+def left_out(counts: Mapping[str, int], headings: Mapping[str, str]) -> str:
     told = ", ".join(f"{headings[name].lower()} {count}" for name, count in counts.items())
     return f"Left out for lack of room: {told}." if told else ""
-
-
-def _fit(line: Line, room: int) -> Line | None:
-    """Shorten a line to fit. None if not even its title fits."""
-    for longest in (LINE_CHARS, SHORT_CHARS, 0):
-        short = Line(
-            line.section,
-            line.id,
-            line.item_id,
-            line.type,
-            shortened(line.title, 200),
-            shortened(line.text, longest),
-            line.status,
-            line.score,
-            line.reason,
-        )
-        if tokens(short.markdown()) + 1 <= room:
-            return short
-    return None
 
 
 def shortened(text: str, longest: int) -> str:
@@ -139,7 +123,3 @@ def shortened(text: str, longest: int) -> str:
         if kept
         else ""
     )
-
-
-def _same(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= ALIKE * len(one | other) if one and other else False

@@ -100,15 +100,24 @@ class Search(Service):
     ) -> SearchResult:
         """Search within a scope. `where` limits the items. Items marked wrong are only found by
         that status."""
-        where = where or ItemFilter()
+        return await self.find(caller, query, limit, mode, where or ItemFilter())
+
+    async def find(
+        self, caller: Caller, query: str, limit: int, mode: Mode, where: ItemFilter
+    ) -> SearchResult:
+        """Search for a caller who is authorized already."""
         if WRONG not in where.statuses:
             where = replace(where, not_statuses=(*where.not_statuses, WRONG))
         question, degraded = await self._question(query, mode)
-        complete = True
+        complete, cosines = True, dict[int, float]()
 
         def choose(matches: Matches) -> list[Scored]:
-            nonlocal complete
+            nonlocal complete, cosines
             complete = matches.complete
+            known = ~np.isnan(matches.cosines)
+            cosines = dict(
+                zip(matches.ids[known].tolist(), matches.cosines[known].tolist(), strict=True)
+            )
             # A few more than asked for: another process may delete some before they are loaded.
             return self._blend(mode, question, matches, limit + SPARE)
 
@@ -119,7 +128,10 @@ class Search(Service):
         return SearchResult(
             query,
             mode,
-            tuple(Hit(n + 1, score, p) for n, (score, p) in enumerate(found[:limit])),
+            tuple(
+                Hit(n + 1, score, p, cosines.get(p.section_id))
+                for n, (score, p) in enumerate(found[:limit])
+            ),
             degraded,
         )
 

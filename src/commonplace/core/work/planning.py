@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta
 from heapq import nsmallest
 from statistics import median
 
-from commonplace.core.entities.similarity import SimilarityScale
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search.search import Search, find_project
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.work.graph import Graph
 from commonplace.model import (
     Caller,

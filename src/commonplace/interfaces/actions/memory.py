@@ -108,7 +108,7 @@ class Reflect(Input):
 
 class ContextRequest(Input):
     goal: Annotated[str, chars(1, 2_000, "What you are about to do"), NOT_BLANK, Cli(argument=True)]
-    intent: Annotated[Intent, about("Kind of work; changes the weights")] = "build"
+    intent: Annotated[Intent, about("Orders the sections")] = "build"
     project: Project | None = None
     limit: Annotated[int, number(1, 100, "Maximum number of lines"), WHOLE] = 24
     token_budget: Annotated[int, number(200, 32_000, "Maximum number of tokens"), WHOLE] = 4_000
@@ -242,12 +242,14 @@ CANDIDATES = Shape(  # of the candidates, and their total
 ACCEPTED = Shape(  # of the candidate, and the memory it became
     "AcceptedCandidate", None, base=REMEMBERED, at=1, candidate=one(CANDIDATE, 0)
 )
+ALSO = Shape("AlsoNamed", "commonplace.core.memory.token_budget.Also", "id title")
 PACK_LINE = Shape(
     "ContextLine",
     "commonplace.core.memory.token_budget.Line",
     "id type title text status",
     score=Field(float, lambda line, call: round(line.score, 4)),
     reason=said(str, "reason", "Why it is included"),
+    also=many(ALSO, "also", "Near duplicates, which share its place"),
 )
 PACK_SECTION = Shape(  # of its name and lines
     "ContextSection",
@@ -277,6 +279,7 @@ TOOL_LINE = Shape(
     "commonplace.core.memory.token_budget.Line",
     "id type title text",
     status=Field(str | None, lambda line, call: line.status or None),
+    also=many(ALSO, "also"),
 )
 PACK_TOOL = Shape(
     "ContextPackByTool",
@@ -377,9 +380,8 @@ ACTIONS = (
         "POST /api/v1/memory/context",
         cli="context",
         tool=Tool(
-            "Call first when you start work: active tasks, decisions, constraints, procedures, "
-            "gotchas and recent memory for a goal, each with its id. project: id, title or "
-            "repository URL.",
+            "Call first when you start: active tasks, decisions, constraints, procedures, gotchas "
+            "and recent memory. project: id, title or repository URL.",
             _pack_text,
             shape=PACK_TOOL,
             shown="goal sections",
