@@ -82,6 +82,7 @@ async def open_app(
         background += [app.worker.another().run() for _ in range(workers)]
         if workers:
             background += [app.feeds.keep_polling(), app.uploads.run_cleanup()]
+            background += [app.oauth.keep_tidy()]
         stack.push_async_callback(_stop, list(map(asyncio.create_task, background)))
         yield app
 
@@ -145,7 +146,7 @@ def make_asgi(services: Services) -> "HttpApp":
     from commonplace.interfaces.web.app import WebApp
 
     endpoints, running = mcp_endpoints(services)
-    meters = Meters()
+    meters = Meters(services.oauth.tally)
     return HttpApp(
         services, meters, rest_app(services, meters, running, WebApp(services)), endpoints
     )

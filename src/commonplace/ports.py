@@ -147,11 +147,13 @@ class Fetcher(Closable, Protocol):
         max_bytes: int,
         sample_bytes: int | None = None,
         known: Json | None = None,
+        redirects: bool = True,
     ) -> AbstractAsyncContextManager[Fetched]:
         """Download to a file that lasts as long as the context. Raises IngestFailed.
 
         `sample_bytes`: stop there if the response is a recording; enough to detect its type.
         `known`: validators of an earlier response; if nothing is newer, `unchanged` is set.
+        `redirects`: False refuses them.
         """
 
 

@@ -13,7 +13,10 @@ from typing import Any, get_type_hints
 from commonplace.errors import ConfigurationError
 
 PREFIX = "COMMONPLACE_"
-_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_BOOLEANS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
 
 
 def setting(default: Any, help: str, *, secret: bool = False) -> Any:
@@ -38,6 +41,11 @@ class Settings:
         "",
         "Addresses or networks of proxies, separated by commas. X-Forwarded-For and "
         "X-Forwarded-Proto are only accepted from these.",
+    )
+    auth_proxy_header: str = setting(
+        "",
+        "Header in which a trusted proxy names, by email, the person that it has signed in, such "
+        "as Remote-Email. Requests with it from other addresses are refused. Only for the web app.",
     )
     max_connections: int = setting(
         1000,
@@ -139,12 +147,25 @@ class Settings:
         "tokens are accepted.",
         secret=True,
     )
+    oauth_client_documents: bool = setting(
+        True,
+        "Accept OAuth clients whose id is the URL of a document about them, which the server "
+        "fetches. off: clients register instead, for servers that cannot reach the internet.",
+    )
+    oauth_access_minutes: float = setting(
+        60.0, "Minutes until an OAuth access token expires and the client refreshes it."
+    )
     mcp_errors: str = setting(
         "jsonrpc",
         "How MCP reports errors of tools: jsonrpc, or result (tool results with isError) for agent "
         "frameworks that hide JSON-RPC errors.",
     )
     log_level: str = setting("warning", "Log level: debug, info, warning or error.")
+
+    @property
+    def issuer(self) -> str:
+        """The URL of this server to OAuth clients."""
+        return self.public_url.rstrip("/") or f"http://127.0.0.1:{self.port}"
 
     @property
     def proxies(self) -> list[str]:
@@ -197,6 +218,15 @@ class Settings:
             "JWT_SECRET must have 32 bytes or more": not self.jwt_secret
             or len(self.jwt_secret.encode()) >= 32,
             "SEMANTIC_WEIGHT must be at most 1": self.semantic_weight <= 1,
+            "AUTH_PROXY_HEADER must be the name of a header, such as Remote-Email": all(
+                part.isalnum() and part.isascii()
+                for part in self.auth_proxy_header.split("-")
+                if self.auth_proxy_header
+            ),
+            "AUTH_PROXY_HEADER also needs COMMONPLACE_TRUSTED_PROXIES": bool(
+                self.proxies or not self.auth_proxy_header
+            ),
+            "OAUTH_ACCESS_MINUTES must be more than 0": self.oauth_access_minutes > 0,
             "MCP_ERRORS must be jsonrpc or result": self.mcp_errors in ("jsonrpc", "result"),
         }
         for rule, holds in rules.items():

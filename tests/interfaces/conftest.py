@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -34,6 +35,26 @@ def house_with(data_dir: Path) -> OpenHouse:
 async def owner(house: House) -> AsyncIterator[httpx.AsyncClient]:
     async with house.client("owner") as client:
         yield client
+
+
+@dataclass
+class Clock:
+    """What time it is to the server: later than it is by `advance`."""
+
+    ahead: timedelta = timedelta()
+
+    def advance(self, **how_much: float) -> None:
+        self.ahead += timedelta(**how_much)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    clocked = SimpleNamespace(
+        now=lambda zone: datetime.now(zone) + clock.ahead, fromisoformat=datetime.fromisoformat
+    )
+    monkeypatch.setitem(now.__globals__, "datetime", clocked)
+    return clock
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo
 from commonplace.core.memory.reflection import Notes
-from commonplace.core.people.authorization import Requirement
+from commonplace.core.people.authorization import MCP_PATHS, Requirement
 from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.actions.action import Action
 from commonplace.interfaces.actions.fields import Input, Patch
@@ -22,7 +22,8 @@ from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
 from commonplace.interfaces.mcp.tools import MANAGED
 from commonplace.model import Caller, Capability, FullItem, Json, Role, Subscription, new_id
-from tests.interfaces.house import LONG_TEXT, House, call_tool, open_house, rpc
+from tests.interfaces.house import ADDRESS, LONG_TEXT, House, call_tool, open_house, rpc
+from tests.interfaces.oauth_flow import connected
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +41,7 @@ SEES = {
     "reader": {"red", "blue", "green", "loose", "aside"},
     "one_folder": {"red", "aside"},
     "two_folder": {"red", "blue", "aside"},
+    "oauth_grant": {"red", "aside"},
     "kb_only": {"red", "blue", "green", "loose"},
     "viewer": {"red", "blue", "green", "loose", "aside"},
     "stranger": {"theirs"},
@@ -49,12 +51,14 @@ FOLDERS = {
     "reader": {"Red", "Blue", "Green"},
     "one_folder": {"Red"},
     "two_folder": {"Red", "Blue"},
+    "oauth_grant": {"Red"},
     "kb_only": {"Red", "Blue", "Green"},
     "viewer": {"Red", "Blue", "Green"},
     "stranger": {"Theirs"},
 }
 LOCKED_OUT = ("expired", "revoked", None)
-WRITERS = {"owner", "one_folder", "two_folder", "kb_only", "stranger"}
+WRITERS = {"owner", "one_folder", "two_folder", "oauth_grant", "kb_only", "stranger"}
+OF_FOLDERS = ("one_folder", "two_folder", "oauth_grant")
 UNSCOPED = {"owner", "reader", "viewer", "stranger"}
 READ, WRITE = frozenset(SEES), frozenset(WRITERS)
 MISSING = (
@@ -238,7 +242,7 @@ def allowed_to(action: Action) -> frozenset[str]:
     if action.needs is None:
         return WRITE  # `reflect` with persist
     if action.name == "file_item":
-        return WRITE - {"one_folder"}
+        return WRITE - {"one_folder", "oauth_grant"}
     who = WRITE if action.needs.capability is Capability.WRITE else READ
     return who if action.needs.requirement is Requirement.NONE else who & UNSCOPED
 
@@ -292,6 +296,11 @@ SIGNED = {
     ("POST", "/api/v1/webhooks/transcription/{provider}"),
 }  # a secret is: see test_transcription_services.py
 OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/openapi.json", "/docs")}
+OAUTH = {  # metadata for all, and what a client's code or token is the credential of: test_oauth.py
+    ("GET", "/.well-known/oauth-authorization-server"),
+    *(("GET", f"/.well-known/oauth-protected-resource{path}") for path in ("", *MCP_PATHS)),
+    *(("POST", f"/oauth/{name}") for name in ("token", "register", "revoke")),
+}
 METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{name}" for name in ENDPOINTS))}
 ROWS = {
@@ -305,7 +314,14 @@ ROWS = {
 @pytest.fixture(scope="module")
 async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
     async with open_house(tmp_path_factory.mktemp("matrix") / "data") as opened:
+        await give_a_grant(opened)
         yield opened
+
+
+async def give_a_grant(house: House) -> None:
+    """Connect a client with OAuth to one folder, for REST too."""
+    red = {"sees": "folders", "folder": house.folders["Red"]}
+    house.tokens["oauth_grant"] = (await connected(house, resource=ADDRESS, **red)).access
 
 
 def client_of(house: House, character: str | None) -> httpx.AsyncClient:
@@ -389,11 +405,11 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # whoever announced it, and nobody else
     if what == "unpublished":
         return False  # to be saved by others
-    if what == "feed" and character in ("one_folder", "two_folder", "kb_only"):
+    if what == "feed" and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they follow themselves
-    if what == "candidate" and character in ("one_folder", "two_folder", "kb_only"):
+    if what == "candidate" and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they queued themselves
-    if what == "folder" and character in ("one_folder", "two_folder"):
+    if what == "folder" and character in OF_FOLDERS:
         return False  # a new one is in the scope of no token
     if what in ("folder", "token", "feed", "member", "invitation", "candidate"):
         return (which == "theirs") == (character == "stranger")
@@ -410,7 +426,7 @@ async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
         for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}
     }
     routes |= {("*", path) for path in house.asgi.endpoints}
-    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | METRICS | MCP
+    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | OAUTH | METRICS | MCP
     assert set(ALL_TOOLS) == set(TOOLS)
 
 
@@ -601,6 +617,7 @@ async def stocked(
 ) -> AsyncIterator[tuple[House, dict[str, str]]]:
     """A house with exactly one item of each kind: its title is its name."""
     async with open_house(tmp_path_factory.mktemp("stocked") / "data") as opened:
+        await give_a_grant(opened)
         yield (
             opened,
             {

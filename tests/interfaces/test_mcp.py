@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 from commonplace.interfaces.mcp.fast_calls import FastCalls
-from tests.interfaces.house import ADDRESS, House, open_house
+from tests.interfaces.house import ADDRESS, House, open_house, rpc
 
 pytestmark = pytest.mark.anyio
 
@@ -380,13 +380,15 @@ async def test_there_are_no_sessions_to_open_or_end(house: House) -> None:
             assert answer.status_code == 405 and answer.headers["allow"] == "POST"
 
 
-async def test_pages_from_elsewhere_are_kept_out(house: House) -> None:
+async def test_pages_from_elsewhere_need_a_token_and_our_name(house: House) -> None:
+    elsewhere = {"Origin": "https://evil.example"}
     async with house.client("reader") as http:
         by_host = await http.post("/mcp", headers={"Host": "evil.example"}, content="{}")
-        by_origin = await http.post(
-            "/mcp", headers={"Origin": "https://evil.example"}, content="{}"
-        )
-    assert (by_host.status_code, by_origin.status_code) == (421, 403)
+        with_token = await rpc(http, "tools/list")
+    async with house.client() as http:
+        without = await http.post("/mcp", headers=elsewhere, content="{}")
+    assert (by_host.status_code, without.status_code) == (421, 401)
+    assert with_token["result"]["tools"]
 
 
 @pytest.mark.slow

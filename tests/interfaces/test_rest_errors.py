@@ -251,10 +251,18 @@ async def test_only_known_hosts_are_answered_for(
     ],
 )
 async def test_pages_from_elsewhere_may_not_write(
-    owner: httpx.AsyncClient, origin: str, status: int
+    house: House, owner: httpx.AsyncClient, origin: str, status: int
 ) -> None:
-    response = await owner.post("/api/v1/search", json={"query": "x"}, headers={"Origin": origin})
-    assert response.status_code == status
+    """Where cookies are read. Elsewhere they need a token, like everybody."""
+    web = await owner.post("/sign-in", headers={"Origin": origin})
+    assert (web.status_code == 403 and web.json()["error"] == "forbidden_origin") is (status == 403)
+    for client, answer in ((owner, 200), (house.client(), 401)):
+        response = await client.post(
+            "/api/v1/search", json={"query": "x"}, headers={"Origin": origin}
+        )
+        assert response.status_code == answer
+        assert response.headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in response.headers
 
 
 async def test_surprises_are_logged_not_shown(

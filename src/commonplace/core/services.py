@@ -34,6 +34,8 @@ from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.accounts import Accounts
 from commonplace.core.people.authorization import Access
 from commonplace.core.people.members import Invitations, Members
+from commonplace.core.people.oauth import OAuth
+from commonplace.core.people.oauth_clients import OAuthClients
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
 from commonplace.core.search.search import EntitySearch, Search
@@ -73,6 +75,7 @@ class Services:
     people: People
     accounts: Accounts
     passkeys: Passkeys
+    oauth: OAuth
     members: Members
     invitations: Invitations
     account_deletion: AccountDeletion
@@ -195,7 +198,9 @@ def build_services(
     handlers[INGEST] = IngestJobs(
         store, library, queued_items, uploads.read_queued, uploads.discard
     )
-    accounts, members = Accounts(store, access, limits), Members(store, access)
+    people, accounts = People(store, access), Accounts(store, access, limits)
+    members = Members(store, access)
+    clients = OAuthClients(store, limits, fetcher, settings)
     passkeys, graph = Passkeys(store, accounts), Graph(store, access, tasks)
     return Services(
         settings,
@@ -203,9 +208,10 @@ def build_services(
         embedder,
         models,
         access,
-        People(store, access),
+        people,
         accounts,
         passkeys,
+        OAuth(store, access, clients, accounts, people, settings),
         members,
         Invitations(store, accounts, passkeys, members),
         AccountDeletion(store, accounts, uploads),

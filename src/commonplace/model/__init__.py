@@ -5,5 +5,6 @@ from commonplace.model.events import *
 from commonplace.model.ids import *
 from commonplace.model.items import *
 from commonplace.model.memory import *
+from commonplace.model.oauth import *
 from commonplace.model.people import *
 from commonplace.model.source_content import *

@@ -114,6 +114,10 @@ class Token(Stored):
     expires_at: datetime | None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    kind: str = "token"  # or oauth: the grant of a client, which has these:
+    client_id: str | None = None
+    redirect_host: str | None = None
+    resource: str | None = None  # the URL that its access tokens are good for
     # Its person's, as of now; None: not a member.
     role: Role | None = field(default=None, compare=False)
 

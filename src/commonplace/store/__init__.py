@@ -12,7 +12,6 @@ from commonplace.search_index.checkpoint_writer import CheckpointWriter
 from commonplace.search_index.index import SectionIndex
 from commonplace.settings import Settings
 from commonplace.store import (
-    accounts,
     backup,
     candidates,
     captures,
@@ -23,8 +22,6 @@ from commonplace.store import (
     idempotency,
     items,
     jobs,
-    members,
-    people,
     relations,
     sections,
     statistics,
@@ -32,6 +29,7 @@ from commonplace.store import (
     versions,
 )
 from commonplace.store.events import log
+from commonplace.store.people import accounts, members, oauth, people
 
 FILE = "commonplace.sqlite3"
 _VERSION = {"sqlite": "sqlite_version()", "postgres": "current_setting('server_version')"}
@@ -48,6 +46,7 @@ class Store(Table):
         self.people = people.People(db, index)
         self.tokens = people.Tokens(db)
         self.accounts = accounts.Accounts(db)
+        self.oauth = oauth.OAuth(db)
         self.figures = statistics.Statistics(db)
         self.folders = folders.Folders(db, index)
         self.items = items.Items(db, index)

@@ -36,6 +36,8 @@ TABLES = (
     "tokens",
     "token_folders",
     "events",
+    "oauth_clients",
+    "oauth_secrets",
     "contents",
     "redirects",
     "items",

@@ -27,8 +27,9 @@ from commonplace.model import (
     Ticket,
     now,
 )
-from commonplace.store import graph_queries, people, rows
+from commonplace.store import graph_queries, rows
 from commonplace.store.events import log
+from commonplace.store.people import people
 
 NAMED = 20  # items of a cycle that a refusal names
 _KEY = "library_id = :library_id AND from_id = :from_id AND kind = :kind AND to_id = :to_id"

@@ -348,7 +348,7 @@ async def complete(ctx: Context, params: Any) -> t.CompleteResult:
 class AnybodyMayCall:
     """In place of core's Access: the suite has no token to send."""
 
-    async def identify(self, bearer: str | None) -> Caller:
+    async def identify(self, bearer: str | None, *, mcp: bool = False) -> Caller:
         return Caller("library", "person", "anybody")
 
     async def request(self, caller: Caller, *, mcp: bool = False) -> None:

@@ -108,6 +108,7 @@ class WebFetcher:
         max_bytes: int,
         sample_bytes: int | None = None,
         known: Json | None = None,
+        redirects: bool = True,
     ) -> AsyncIterator[Fetched]:
         with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
             path = Path(folder) / "body"
@@ -119,6 +120,8 @@ class WebFetcher:
                     return Fetched(
                         str(at), "", None, path, 0, known | validators(headers), unchanged=True
                     )
+                if answer.status in REDIRECTS and not redirects:
+                    raise IngestFailed("The address redirects, which is not allowed here.")
                 if not 200 <= answer.status < 300:
                     return None
                 declared = headers.get("Content-Type", "")

@@ -18,7 +18,7 @@ from commonplace.core.people.authorization import (
     may,
     whole_seconds,
 )
-from commonplace.errors import Invalid, NotFound, RateLimited, Unauthorized
+from commonplace.errors import ForbiddenScope, Invalid, NotFound, RateLimited, Unauthorized
 from commonplace.model import (
     Caller,
     Capability,
@@ -86,13 +86,7 @@ class Accounts(Service):
         extended = session.expires_at - now() < LIFETIME - A_WHILE
         if extended:
             await self._store.accounts.extend_session(session.digest, now() + LIFETIME)
-        caller = Caller(
-            library.library_id,
-            person.id,
-            person.name,
-            may(library.role, frozenset(Capability)),
-            role=library.role,
-        )
+        caller = _member(person, library)
         tokens = await self._store.tokens.of_library(library.library_id) if session.view_as else []
         token = next((token for token in tokens if token.id == session.view_as), None)
         if token is not None:
@@ -117,6 +111,16 @@ class Accounts(Service):
         )
         if person is None or not right:
             raise Unauthorized("Wrong email or password.")
+        return await self.open_session(person.id, about)
+
+    async def sign_in_by_proxy(self, email: str, *, about: str) -> str:
+        """Sign in the person whom a trusted proxy names, and return the secret for the session
+        cookie."""
+        person = await self._store.accounts.find_by_email(email)
+        if person is None:
+            raise ForbiddenScope(
+                "There is no person with the email that the proxy sent. Ask for an invitation."
+            )
         return await self.open_session(person.id, about)
 
     async def limit_attempts(self, account: str, address: str, device: str | None) -> None:
@@ -296,6 +300,24 @@ class Accounts(Service):
             )
         except (VerificationError, InvalidHashError):
             return False
+
+
+def caller_in(visitor: Visitor, library_id: str) -> Caller:
+    """Return the visitor as the caller in one of their libraries."""
+    for library in visitor.libraries:
+        if library.library_id == library_id:
+            return _member(visitor.person, library)
+    raise NotFound("Library not found")
+
+
+def _member(person: Person, library: Membership) -> Caller:
+    return Caller(
+        library.library_id,
+        person.id,
+        person.name,
+        may(library.role, frozenset(Capability)),
+        role=library.role,
+    )
 
 
 def checked(name: str, email: str) -> tuple[str, str]:

@@ -18,13 +18,14 @@ from commonplace.errors import (
     RateLimited,
     Unauthorized,
 )
-from commonplace.model import Caller, Capability, Event, Person, Role, Token, now
+from commonplace.model import Caller, Capability, Event, Person, Role, SecretKind, Token, now
 from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 HOUR = 3600
+MCP_PATHS = ("/mcp", "/mcp/core", "/mcp/knowledge", "/mcp/graph", "/mcp/disks", "/api/mcp")
 MCP_FACTOR = 3  # agents make several requests for one task
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -96,17 +97,26 @@ class Access:
     _limits: Limits
     _settings: Settings
     _events: list[Event] = field(default_factory=list)
+    resources: frozenset[str] = field(init=False)  # the URLs that OAuth tokens may be good for
     _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def identify(self, bearer: str | None) -> Caller:
-        """Return the caller of an Authorization header's value (without `Bearer `)."""
+    def __post_init__(self) -> None:
+        issuer = self._settings.issuer
+        self.resources = frozenset([issuer, *(issuer + path for path in MCP_PATHS)])
+
+    async def identify(self, bearer: str | None, *, mcp: bool = False) -> Caller:
+        """Return the caller of an Authorization header's value (without `Bearer `). `mcp`: at an
+        MCP endpoint, for which OAuth clients usually ask."""
         if not bearer:
             raise Unauthorized(
                 "Send `Authorization: Bearer sk_...`. Create a token with `commonplace token "
                 "create`."
             )
-        identify = self._by_token if bearer.startswith("sk_") else self._by_jwt
-        return await identify(bearer)
+        if bearer.startswith("sk_"):
+            return await self._by_token(bearer)
+        if bearer.startswith("co_"):
+            return await self._by_access_token(bearer, mcp=mcp)
+        return await self._by_jwt(bearer)
 
     async def owner(self) -> Caller | None:
         """Return the first person, for local use: all capabilities, no limits."""
@@ -190,17 +200,35 @@ class Access:
         off = bucket is GRAPH_WRITE and not self._settings.rate_writes_per_hour
         return 0 if off or caller.limit_key is None else getattr(self._settings, bucket.setting)
 
+    def note(
+        self, library_id: str, token_id: str | None, verb: str, target: str | None, *, ok: bool
+    ) -> None:
+        """Write a line into a token's activity log."""
+        if token_id is not None:
+            self._events.append(Event(library_id, token_id, verb, target, ok))
+
     def _note(self, caller: Caller, verb: str, target: str | None, *, ok: bool) -> None:
-        if caller.token_id is not None:
-            self._events.append(Event(caller.library_id, caller.token_id, verb, target, ok))
+        self.note(caller.library_id, caller.token_id, verb, target, ok=ok)
 
     async def _by_token(self, secret: str) -> Caller:
         token = await self._store.tokens.by_digest(digest(secret))
-        if token is None or token.revoked_at is not None:
-            raise Unauthorized("The token is unknown or was revoked.")
-        if token.expires_at is not None and token.expires_at <= now():
-            raise Unauthorized("The token has expired. Create a new one.")
-        return bearer_of(token, limit_key=token.id)
+        return _checked(token, "Create a new one.")
+
+    async def _by_access_token(self, secret: str, *, mcp: bool) -> Caller:
+        found = await self._store.oauth.secret(digest(secret))
+        if found is None or found[0].kind is not SecretKind.ACCESS:
+            raise Unauthorized("The access token is unknown or was revoked.")
+        access, grant = found
+        if access.expires_at <= now():
+            raise Unauthorized("The access token has expired. Refresh it.")
+        caller = _checked(grant, "Sign in again.")
+        if grant.resource not in self.resources or not (
+            mcp or grant.resource == self._settings.issuer
+        ):
+            raise Unauthorized("The access token is for another resource, not for this address.")
+        return replace(
+            caller, capabilities=caller.capabilities & {*map(Capability, access.scopes.split())}
+        )
 
     async def _by_jwt(self, encoded: str) -> Caller:
         if not self._settings.jwt_secret:
@@ -324,6 +352,14 @@ def _reader(
         return found[wanted] if isinstance(wanted, str) else wanted(**found)
 
     return read
+
+
+def _checked(token: Token | None, remedy: str) -> Caller:
+    if token is None or token.revoked_at is not None:
+        raise Unauthorized("The token is unknown or was revoked.")
+    if token.expires_at is not None and token.expires_at <= now():
+        raise Unauthorized(f"The token has expired. {remedy}")
+    return bearer_of(token, limit_key=token.id)
 
 
 def bearer_of(token: Token, limit_key: str | None = None) -> Caller:

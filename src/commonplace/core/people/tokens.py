@@ -98,7 +98,7 @@ class People(Service):
             caller.library_id,
             caller.person_id,
             new,
-            None if new.folders is None else await self._folder_ids(caller, new.folders),
+            None if new.folders is None else await self.folder_ids(caller, new.folders),
         )
 
     @verb(READ)
@@ -141,7 +141,8 @@ class People(Service):
             if caller.role.manages_members or token.person_id == caller.person_id
         ]
 
-    async def _folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
+    async def folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
+        """Return the ids of folders that the caller names by name or id."""
         folders = await self._store.folders.list_folders(caller.scope)
         by_name = {folder_key(f.name): f.id for f in folders} | {
             f.id: f.id for f in folders

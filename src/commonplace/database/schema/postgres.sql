@@ -5,7 +5,7 @@
 -- Times are microseconds since 1970, flags are 0 or 1, lists and objects are JSON text.
 -- library_id leads the primary key of every table that belongs to one library, so that libraries
 -- can be spread over shards by it. Exceptions: sections and changes are numbered, sign-in belongs
--- to people, and contents are shared by all libraries.
+-- to people, OAuth clients to the server, and contents are shared by all libraries.
 -- Long columns come last where it matters: a row is read from its start, and long texts take pages
 -- of their own.
 
@@ -106,7 +106,11 @@ CREATE TABLE tokens (
   id TEXT NOT NULL,
   person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
-  digest TEXT NOT NULL UNIQUE,     -- of the secret, which is not kept
+  kind TEXT NOT NULL,              -- token; oauth: the grant of a client, whose secrets come and go
+  digest TEXT UNIQUE,              -- of the secret, which is not kept; NULL: oauth
+  client_id TEXT,                  -- these three only of oauth
+  redirect_host TEXT,              -- where the client receives its codes
+  resource TEXT,                   -- the URL that its access tokens are good for
   capabilities TEXT NOT NULL,
   whole_library INTEGER NOT NULL,  -- 0: only the folders in token_folders
   kb_only INTEGER NOT NULL,        -- 1: only items that search finds
@@ -137,6 +141,36 @@ CREATE TABLE events (
   FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
 );
 CREATE INDEX events_newest ON events (library_id, token_id, at);
+
+
+-- OAuth: clients of this server, and the secrets of grants, which are rows of tokens
+
+-- Clients that are a URL (client ID metadata documents) have no row.
+CREATE TABLE oauth_clients (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  source TEXT NOT NULL,         -- registered: by itself; created: by the operator
+  secret_digest TEXT,           -- NULL: a public client
+  redirect_uris TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  used_at BIGINT
+);
+
+CREATE TABLE oauth_secrets (
+  library_id TEXT NOT NULL,
+  token_id TEXT NOT NULL,       -- the grant
+  digest TEXT NOT NULL UNIQUE,  -- of the secret, which is not kept
+  kind TEXT NOT NULL,           -- code, access, refresh
+  scopes TEXT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  used_at BIGINT,               -- of codes and refresh tokens, which are good for one use
+  salt TEXT,                    -- of a refresh token: with it, its use gives its successor again
+  redirect_uri TEXT,            -- these two only of codes
+  challenge TEXT,
+  PRIMARY KEY (library_id, token_id, digest),
+  FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_secrets_expire ON oauth_secrets (expires_at);
 
 
 -- Contents: the text of a source, fetched and transcribed once for all libraries

@@ -127,7 +127,10 @@ def _capabilities(token: Token, call: Call) -> list[str]:
 TOKEN = Shape(
     "Token",
     Token,
-    "id name",
+    "id name kind",
+    redirect_host=said(
+        str | None, "redirect_host", "Where an OAuth client receives its codes; null: a token"
+    ),
     capabilities=Field(list[str], _capabilities),
     folders="folders",
     kb_only="kb_only",

@@ -17,6 +17,8 @@ GROUPS = {
     "feed": "Follow feeds and add their new entries.",
     "folder": "Manage folders.",
     "token": "Manage tokens of agents and scripts.",
+    "oauth": "Connect clients with OAuth.",
+    "oauth client": "Manage OAuth clients.",
     "user": "Manage people. Each has a library.",
     "member": "Manage members: viewers read, members write, admins and owners also manage members.",
 }
@@ -75,6 +77,12 @@ COMMANDS = {
         "member role": "Change a member's role, or remove them.",
         "connect": "Print how to connect a client to this library.",
     },
+    "oauth": {
+        "oauth client create": "Create an OAuth client for a console that asks for a client id and "
+        "secret.",
+        "oauth client list": "List OAuth clients, also those that registered themselves.",
+        "oauth client delete": "Delete an OAuth client, and revoke what it was granted.",
+    },
     "transfer": {
         "import": "Import notes, bookmarks, agent transcripts or a git repository.",
         "export": "Export every item to a Markdown file.",
@@ -115,8 +123,9 @@ app = typer.Typer(
 )
 groups = {"": app}
 for name, help in GROUPS.items():
+    parent, _, leaf = name.rpartition(" ")
     groups[name] = typer.Typer(no_args_is_help=True, help=help)
-    app.add_typer(groups[name], name=name)
+    groups[parent].add_typer(groups[name], name=leaf)
 for module, commands in COMMANDS.items():
     for path, help in commands.items():
         group, _, name = path.rpartition(" ")

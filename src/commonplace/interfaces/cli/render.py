@@ -290,6 +290,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "list_tokens": {
         "id": "id",
         "name": "name",
+        "kind": lambda token: " ".join(filter(None, [token["kind"], token["redirect_host"]])),
         "may": "capabilities",
         "folders": lambda token: "all" if token["folders"] is None else token["folders"],
         "expires": lambda token: _local(token["expires_at"], "never"),

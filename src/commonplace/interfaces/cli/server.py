@@ -120,6 +120,8 @@ def _greet(
             "\nOpen your library in a browser and choose a password (this link works once, "
             f"for a day):\n  {link}"
         )
+        if context.settings.public_url:
+            lines.append("Until there is a password or passkey, no client can connect with OAuth.")
     if secret:
         lines.append(f"\nYour token, shown this once: {secret}\n\nConnect Claude Code:\n  {line}")
     else:

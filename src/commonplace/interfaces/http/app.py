@@ -29,6 +29,8 @@ class HttpApp:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":  # before a proxy's headers name somebody else
+            scope.setdefault("state", {})["peer"] = scope.get("client")
         await self._app(scope, receive, send)
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -14,7 +14,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from commonplace import errors
-from commonplace.core.people.authorization import MCP_FACTOR, Access, whole_seconds
+from commonplace.core.people.authorization import (
+    MCP_FACTOR,
+    MCP_PATHS,
+    Access,
+    whole_seconds,
+)
 from commonplace.errors import CommonplaceError, Unauthorized
 from commonplace.model import Caller
 from commonplace.ports import Window
@@ -37,8 +42,21 @@ HOOK = re.compile(
 )  # the secret that the service was given is
 HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
+WELL_KNOWN = "/.well-known/"
+RESOURCE_METADATA = WELL_KNOWN + "oauth-protected-resource"
+OAUTH_PATHS = ("/oauth/token", "/oauth/register", "/oauth/revoke")
+# Pages of any origin may call what reads no cookies, but not with them.
+CORS_HEADERS = (
+    (b"access-control-allow-origin", b"*"),
+    (
+        b"access-control-expose-headers",
+        b"ETag, Idempotent-Replayed, Link, Location, Mcp-Session-Id, RateLimit-Limit, "
+        b"RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate",
+    ),
+)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 RATE_LIMITED = -32605  # of JSON-RPC
+CHALLENGE = 'Bearer realm="commonplace"'
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 STATUS: dict[type[CommonplaceError], int] = {
@@ -79,7 +97,9 @@ def problem(
 def error_response(error: CommonplaceError) -> Response:
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
-        headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
+        headers["WWW-Authenticate"] = CHALLENGE
+    elif isinstance(error, errors.CapabilityDenied):
+        headers["WWW-Authenticate"] = f'{CHALLENGE}, error="insufficient_scope"'
     if "retry_after_sec" in error.data:
         headers["Retry-After"] = str(error.data["retry_after_sec"])
     return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
@@ -103,6 +123,7 @@ class Gate:
         self._app = app
         self._access = access
         self._hosts = known_hosts(settings)
+        self._issuer = settings.issuer
         self._per_minute = settings.rate_requests_per_minute
         self._open = OPEN | {METRICS} if settings.metrics_open else OPEN
 
@@ -116,8 +137,11 @@ class Gate:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
+                given = message.get("headers", ())
+                if message["status"] in (401, 403) and takes_token(scope["path"]):
+                    given = [self._challenge(scope, *line) for line in given]
                 message["headers"] = [
-                    *_hardened(scope["path"], message.get("headers", ())),
+                    *_hardened(scope["path"], given),
                     *scope.get("state", {}).get("rate", ()),
                 ]
             await send(message)
@@ -149,7 +173,10 @@ class Gate:
                     f"This server does not answer for {_shown(host)}; "
                     "COMMONPLACE_ALLOWED_HOSTS lets more names in.",
                 )
-            if (
+            if origin is not None and is_for_any_origin(path):
+                if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+                    return _preflight(headers)
+            elif (
                 origin is not None
                 and scope["method"] not in SAFE_METHODS
                 and not self._is_ours(origin)
@@ -167,13 +194,12 @@ class Gate:
             and takes_token(path)
             and not (scope["method"] == "POST" and HOOK.fullmatch(path))
         ):
-            invited = path == INVITED and "authorization" not in headers
-            identify = partial(self._access.identify, _bearer(headers))
+            invited, mcp = path == INVITED and "authorization" not in headers, is_mcp(path)
+            identify = partial(self._access.identify, _bearer(headers), mcp=mcp)
             caller = nobody(scope) if invited else await identify()
             if path == METRICS and (caller.folders is not None or caller.kb_only):
                 raise Unauthorized("Metrics need a token for the whole library.")
             scope.setdefault("state", {}).update(caller=caller, identify=identify)
-            mcp = is_mcp(path)
             window = await self._access.request(caller, mcp=mcp)
             if window is not None:
                 limit = self._per_minute * (MCP_FACTOR if mcp else 1)
@@ -184,9 +210,38 @@ class Gate:
         most = largest_body(scope)
         return too_large(most) if length.isdecimal() and int(length[:20]) > most else None
 
+    def _challenge(self, scope: Scope, name: bytes, value: bytes) -> tuple[bytes, bytes]:
+        """Tell OAuth clients where to ask for access, in the header for it."""
+        if name != b"www-authenticate":
+            return name, value
+        path = scope["path"].rstrip("/")
+        resource = path if path in MCP_PATHS else "/mcp" if is_mcp(path) else ""
+        more = f', resource_metadata="{self._issuer}{RESOURCE_METADATA}{resource}"'
+        if b"error=" not in value and _bearer(headers_of(scope)):
+            more = f', error="invalid_token"{more}'
+        return name, value + f'{more}, scope="read write"'.encode("latin-1")
+
     def _is_ours(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and host_name(host) in self._hosts
+
+
+def is_for_any_origin(path: str) -> bool:
+    """Whether pages of any origin may call a path: it reads no cookies."""
+    return is_mcp(path) or path.startswith(("/api/", WELL_KNOWN)) or path in OAUTH_PATHS
+
+
+def _preflight(headers: dict[str, str]) -> Response:
+    """Allow what a browser asks before a call from another origin."""
+    return Response(
+        status_code=204,
+        headers={
+            "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+            "Access-Control-Allow-Headers": headers.get("access-control-request-headers", "*"),
+            "Access-Control-Max-Age": "7200",
+            "Vary": "Access-Control-Request-Headers",
+        },
+    )
 
 
 def is_mcp(path: str) -> bool:
@@ -251,7 +306,8 @@ def nobody(scope: Scope) -> Caller:
 def largest_body(scope: Scope) -> int:
     """Bytes that the request's body may have."""
     caller: Caller | None = scope.get("state", {}).get("caller")
-    return MAX_ANONYMOUS_BODY if caller is not None and not caller.person_id else MAX_BODY
+    anonymous = not caller.person_id if caller else scope["path"] in OAUTH_PATHS
+    return MAX_ANONYMOUS_BODY if anonymous else MAX_BODY
 
 
 def too_large(most: int = MAX_BODY) -> Response:
@@ -334,8 +390,7 @@ def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[b
     """Add the security headers that an answer does not set itself."""
     given = [*headers]
     said = {name for name, _ in given}
-    return given + [
-        line
-        for line in (API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS)
-        if line[0] not in said
-    ]
+    own = [*(API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS)]
+    if is_for_any_origin(path):
+        own += CORS_HEADERS
+    return given + [line for line in own if line[0] not in said]

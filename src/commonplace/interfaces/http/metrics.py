@@ -1,8 +1,11 @@
 """Metrics of HTTP requests, by route."""
 
 import time
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -12,8 +15,10 @@ BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 class Meters:
     """The server's own registry, so that several servers in one process do not count together."""
 
-    def __init__(self) -> None:
+    def __init__(self, oauth: Mapping[tuple[str, str], int]) -> None:
+        """`oauth` counts what becomes of OAuth requests, by kind and result."""
         self.registry = CollectorRegistry()
+        self.registry.register(_OAuthCounts(oauth))
         self.requests = Counter(
             "commonplace_http_requests_total",
             "HTTP requests.",
@@ -28,6 +33,26 @@ class Meters:
             registry=self.registry,
         )
         self.jobs = Gauge("commonplace_jobs", "Jobs by state.", ["state"], registry=self.registry)
+
+
+class _OAuthCounts(Collector):
+    def __init__(self, counts: Mapping[tuple[str, str], int]) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        grants = CounterMetricFamily(
+            "commonplace_oauth_grants", "Decisions about OAuth clients.", labels=["result"]
+        )
+        tokens = CounterMetricFamily(
+            "commonplace_oauth_tokens", "OAuth token requests.", labels=["grant_type", "result"]
+        )
+        for (kind, result), count in self._counts.items():
+            if kind == "consent":
+                grants.add_metric([result], count)
+            else:
+                tokens.add_metric([kind, result], count)
+        yield grants
+        yield tokens
 
 
 class Metered:

@@ -23,6 +23,7 @@ from commonplace.interfaces.http.gate import (
     too_large,
 )
 from commonplace.interfaces.http.metrics import Meters
+from commonplace.interfaces.http.oauth import oauth_routes
 from commonplace.interfaces.rest import probes, transcription_webhook, uploads
 from commonplace.interfaces.rest.openapi import docs_routes
 from commonplace.interfaces.rest.routes import action_routes
@@ -45,6 +46,7 @@ def rest_app(
             *transcription_webhook.ROUTES,
             *probes.ROUTES,
             *docs_routes(),
+            *oauth_routes(services),
         ],
         lifespan=lambda app: _lifespan(app, services, running),
         exception_handlers={

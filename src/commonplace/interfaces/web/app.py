@@ -17,15 +17,18 @@ from commonplace.core.services import Services
 from commonplace.errors import CommonplaceError, Invalid, Unauthorized
 from commonplace.interfaces.http.gate import (
     MAX_ANONYMOUS_BODY,
+    WELL_KNOWN,
     bounded,
     error_response,
     internal_error,
     problem,
 )
+from commonplace.interfaces.web.headers import HEADERS
 from commonplace.interfaces.web.jinja import TYPES, Templates
 from commonplace.interfaces.web.pages import (
     account,
     add,
+    consent,
     disks,
     graph,
     health,
@@ -55,21 +58,8 @@ PARTS: Sequence[Sequence[Route]] = (
     health.ROUTES,
     account.ROUTES,
     sign_in.ROUTES,
+    consent.ROUTES,
 )
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src "
-        "'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    # Not no-referrer: with it, browsers send forms without saying where they come from.
-    "Referrer-Policy": "same-origin",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Cache-Control": "private, no-cache",
-}
-WELL_KNOWN = "/.well-known/"  # asked for by programs, which take a sign-in page for an answer
 TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
 
 
@@ -111,7 +101,7 @@ class WebApp:
         answer = problem(error.status_code, "invalid_request", f"{error.detail}.")
         if error.status_code == 404:
             answer = problem(404, "not_found", "There is nothing at this address.")
-        if http.url.path.startswith(WELL_KNOWN):
+        if http.url.path.startswith(WELL_KNOWN):  # by programs, which do not expect a sign-in page
             return answer
         request = await WebRequest.begin(http, self._services, self._templates)
         if request.visitor is not None:

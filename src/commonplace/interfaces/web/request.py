@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
+from ipaddress import ip_address, ip_network
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -23,6 +24,7 @@ from commonplace.interfaces.http.gate import STATUS, host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.model import Caller
+from commonplace.settings import Settings
 
 SESSION, ANONYMOUS, NOTE, DEVICE = (
     "commonplace",
@@ -55,6 +57,8 @@ class WebRequest:
         request = cls(http, services, templates)
         request.secret = request.cookie(SESSION)
         request.visitor = await services.accounts.visitor(request.secret)
+        if email := _email_of_proxy(http, services.settings):
+            await request._sign_in_by_proxy(email)
         if request.visitor is None:
             request.secret = request.cookie(ANONYMOUS) or secrets.token_urlsafe(24)
             if not request.cookie(ANONYMOUS):
@@ -107,6 +111,13 @@ class WebRequest:
     def device(self) -> str:
         """The cookie of a browser that somebody has signed in with before."""
         return self.cookie(DEVICE)
+
+    async def _sign_in_by_proxy(self, email: str) -> None:
+        if self.visitor is None or self.visitor.person.email.lower() != email.lower():
+            accounts = self.services.accounts
+            self.secret = await accounts.sign_in_by_proxy(email, about=self.browser)
+            self.visitor = await accounts.visitor(self.secret)
+            self.cookies[SESSION] = (self.secret, SECONDS)
 
     async def start_session(self, secret: str) -> None:
         self.cookies[SESSION] = (secret, SECONDS)
@@ -292,6 +303,27 @@ class WebRequest:
         host = self.http.headers.get("host", "")
         named = f"{name}{host[len(host_name(host)) :].replace(':', '_')}"
         return f"__Host-{named}" if self.is_https else named
+
+
+def _email_of_proxy(http: Request, settings: Settings) -> str:
+    """Return the person that a trusted proxy has signed in; "" if it names nobody."""
+    name = settings.auth_proxy_header
+    named = http.headers.getlist(name) if name else []
+    if not any(named):
+        return ""
+    peer = http.scope["state"]["peer"]
+    if len(named) > 1 or peer is None or not _is_within(peer[0], settings.proxies):
+        raise ForbiddenScope(f"{name} is accepted once, and only from COMMONPLACE_TRUSTED_PROXIES.")
+    return named[0].strip()
+
+
+def _is_within(address: str, networks: list[str]) -> bool:
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return False
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return any(ip in ip_network(network) for network in networks)
 
 
 def whole_number(text: str) -> int | None:

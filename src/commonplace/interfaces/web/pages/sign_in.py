@@ -3,6 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.errors import CommonplaceError, Invalid, NameTaken
+from commonplace.interfaces.web.headers import allow_opener
 from commonplace.interfaces.web.request import WebRequest, get, post
 
 
@@ -15,8 +16,9 @@ def _next(path: str) -> str:
 async def show(request: WebRequest, error: CommonplaceError | None = None) -> Response:
     wanted = _next(request.text("next") or request.query("next", "/"))
     if request.visitor is not None and error is None:
-        return request.redirect(wanted)
-    return request.form_page("signin.html", error, email=request.text("email"), next=wanted)
+        return allow_opener(request.redirect(wanted), wanted)
+    page = request.form_page("signin.html", error, email=request.text("email"), next=wanted)
+    return allow_opener(page, wanted)
 
 
 async def sign_in(request: WebRequest) -> Response:
@@ -32,7 +34,8 @@ async def sign_in(request: WebRequest) -> Response:
         )
     except CommonplaceError as error:
         return await show(request, error)
-    return request.redirect(_next(request.text("next") or "/"))
+    wanted = _next(request.text("next") or "/")
+    return allow_opener(request.redirect(wanted), wanted)
 
 
 async def sign_out(request: WebRequest) -> Response:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
-from commonplace.store import accounts, people, rows
+from commonplace.store import rows
+from commonplace.store.people import accounts, people
 
 _MEMBERS = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
               JOIN people AS p ON p.id = m.person_id WHERE m.library_id = :library_id"""

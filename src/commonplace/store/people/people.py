@@ -80,16 +80,7 @@ class Tokens(Table):
 
     @writes
     def revoke(self, tx: Tx, library_id: str, token_id: str) -> bool:
-        return (
-            tx.run(
-                """UPDATE tokens SET revoked_at = :at
-                   WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
-                library_id=library_id,
-                id=token_id,
-                at=now(),
-            )
-            > 0
-        )
+        return revoke_token(tx, library_id, token_id)
 
     @writes
     def record(self, tx: Tx, events: Sequence[Event]) -> None:
@@ -156,19 +147,25 @@ def insert_person(tx: Tx, person: Person) -> None:
     )
 
 
-def insert_token(tx: Tx, token: Token, digest: str) -> None:
+def insert_token(tx: Tx, token: Token, digest: str | None) -> None:
     # A folder may have been deleted since it was looked up.
     item_folders.require_folders(tx, token.library_id, token.folders or ())
     tx.run(
-        """INSERT INTO tokens (library_id, id, person_id, name, digest, capabilities,
-                               whole_library, kb_only, created_at, expires_at)
-           VALUES (:library_id, :id, :person_id, :name, :digest, :capabilities,
-                   :whole, :kb_only, :created_at, :expires_at)""",
+        """INSERT INTO tokens (library_id, id, person_id, name, kind, digest, client_id,
+                               redirect_host, resource, capabilities, whole_library, kb_only,
+                               created_at, expires_at)
+           VALUES (:library_id, :id, :person_id, :name, :kind, :digest, :client_id,
+                   :redirect_host, :resource, :capabilities, :whole, :kb_only,
+                   :created_at, :expires_at)""",
         library_id=token.library_id,
         id=token.id,
         person_id=token.person_id,
         name=token.name,
+        kind=token.kind,
         digest=digest,
+        client_id=token.client_id,
+        redirect_host=token.redirect_host,
+        resource=token.resource,
         capabilities=" ".join(sorted(token.capabilities)),
         whole=int(token.folders is None),
         kb_only=int(token.kb_only),
@@ -179,6 +176,28 @@ def insert_token(tx: Tx, token: Token, digest: str) -> None:
         "token_folders",
         "library_id, token_id, folder_id",
         [(token.library_id, token.id, folder_id) for folder_id in sorted(token.folders or ())],
+    )
+
+
+def token_by_id(tx: Tx, library_id: str, token_id: str) -> Token | None:
+    found = tx.all(
+        f"{_TOKEN} WHERE t.library_id = :library_id AND t.id = :id",
+        library_id=library_id,
+        id=token_id,
+    )
+    return next(iter(_tokens(found)), None)
+
+
+def revoke_token(tx: Tx, library_id: str, token_id: str) -> bool:
+    return (
+        tx.run(
+            """UPDATE tokens SET revoked_at = :at
+               WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
+            library_id=library_id,
+            id=token_id,
+            at=now(),
+        )
+        > 0
     )
 
 

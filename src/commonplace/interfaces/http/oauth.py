@@ -1,0 +1,381 @@
+"""OAuth for programs: metadata, tokens, registration, revocation. People consent in the web app.
+
+The handlers are the MCP SDK's. What they lack is here: an issuer without a trailing slash, `none`
+as a method, addresses that are compared as they were sent, ports that programs choose, hashed
+secrets, HTTP Basic, unknown scopes, and the check of `resource`.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from mcp.server.auth.handlers.register import RegistrationHandler
+from mcp.server.auth.handlers.revoke import RevocationHandler
+from mcp.server.auth.handlers.token import TokenHandler
+from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    OAuthAuthorizationServerProvider,
+    RefreshToken,
+    RegistrationError,
+    TokenError,
+    construct_redirect_uri,
+)
+from mcp.server.auth.settings import ClientRegistrationOptions
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
+from pydantic import AnyUrl
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from commonplace.core.people.authorization import MCP_PATHS
+from commonplace.core.people.oauth import ALSO_KNOWN, SCOPES, Issued
+from commonplace.core.services import Services
+from commonplace.errors import Invalid, RateLimited
+from commonplace.interfaces.http.gate import RESOURCE_METADATA, WELL_KNOWN, Json, network_of
+from commonplace.model import Json as Values, OAuthClient, OAuthSecret, SecretKind, Token
+
+TOKENS_A_MINUTE = 60  # from one address
+METHODS = ["none", "client_secret_post", "client_secret_basic"]
+CACHED = {"Cache-Control": "public, max-age=3600"}
+NO_STORE = {"Cache-Control": "no-store"}
+Handler = Callable[[Services, Request], Awaitable[Response]]
+
+
+def oauth_routes(services: Services) -> list[Route]:
+    """Return the routes of programs, all of which may be called from pages of any origin."""
+    issuer = services.settings.issuer
+    routes = [
+        Route(RESOURCE_METADATA + path, partial(_resource_metadata, services, issuer + path))
+        for path in ("", *MCP_PATHS)
+    ]
+    routes.append(
+        Route(WELL_KNOWN + "oauth-authorization-server", partial(_server_metadata, services))
+    )
+    posts: dict[str, Handler] = {"token": _token, "register": _register, "revoke": _revoke}
+    for name, handler in posts.items():
+        endpoint = partial(_answer, services, handler)
+        routes.append(Route(f"/oauth/{name}", endpoint, methods=["POST"]))
+    return routes
+
+
+# -- metadata
+
+
+async def _resource_metadata(services: Services, resource: str, request: Request) -> Response:
+    """RFC 9728, of one MCP endpoint or of the server."""
+    issuer = services.settings.issuer
+    found = {
+        "resource": resource,
+        "authorization_servers": [issuer],
+        "scopes_supported": SCOPES,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Commonplace",
+        "resource_documentation": f"{issuer}/docs",
+    }
+    return Json(found, headers=CACHED)
+
+
+async def _server_metadata(services: Services, request: Request) -> Response:
+    """RFC 8414."""
+    issuer = services.settings.issuer
+    found = {
+        "issuer": issuer,
+        "authorization_endpoint": f"{issuer}/oauth/authorize",
+        "token_endpoint": f"{issuer}/oauth/token",
+        "registration_endpoint": f"{issuer}/oauth/register",
+        "revocation_endpoint": f"{issuer}/oauth/revoke",
+        "scopes_supported": [*SCOPES, ALSO_KNOWN],
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "token_endpoint_auth_methods_supported": METHODS,
+        "revocation_endpoint_auth_methods_supported": METHODS,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+    if services.settings.oauth_client_documents:
+        found["client_id_metadata_document_supported"] = True
+    return Json(found, headers=CACHED)
+
+
+# -- the SDK's handlers
+
+
+async def _answer(services: Services, handler: Handler, request: Request) -> Response:
+    try:
+        response = await handler(services, request)
+    except RateLimited as limited:
+        wait = limited.data["retry_after_sec"]
+        error = {"error": "temporarily_unavailable", "error_description": limited.message}
+        return Json(error, 429, {"Retry-After": str(wait), **NO_STORE})
+    response.headers.update(NO_STORE)
+    if response.status_code == 401 and "authorization" in request.headers:
+        response.headers["WWW-Authenticate"] = 'Basic realm="commonplace"'
+    return response
+
+
+async def _token(services: Services, request: Request) -> Response:
+    await _limit(services, request)
+    form = await _completed(request)
+    provider = Provider(services, resource=form.fields.get("resource"))
+    handler = TokenHandler(provider, Authenticator(provider, services))
+    response: Response = await handler.handle(form)
+    if response.status_code != 200:
+        grant_type = str(form.fields.get("grant_type", ""))
+        known = grant_type in ("authorization_code", "refresh_token")
+        services.oauth.tally[grant_type if known else "other", "refused"] += 1
+    return response
+
+
+async def _revoke(services: Services, request: Request) -> Response:
+    await _limit(services, request)
+    provider = Provider(services)
+    handler = RevocationHandler(provider, Authenticator(provider, services))
+    return await handler.handle(await _completed(request))
+
+
+async def _register(services: Services, request: Request) -> Response:
+    try:
+        asked = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        error = {"error": "invalid_client_metadata", "error_description": "Send a JSON object."}
+        return Json(error, 400)
+    provider = Provider(services, asked=asked, address=_address(request))
+    return await RegistrationHandler(provider, ClientRegistrationOptions(enabled=True)).handle(
+        request
+    )
+
+
+async def _limit(services: Services, request: Request) -> None:
+    await services.oauth.clients.limit("oauth-token", _address(request), TOKENS_A_MINUTE, 60)
+
+
+def _address(request: Request) -> str:
+    return network_of(request.client.host) if request.client else "unknown"
+
+
+class _Form(Request):
+    """A request whose form has been read and completed."""
+
+    fields: FormData
+
+    async def form(self, **_: Any) -> FormData:  # type: ignore[override]
+        return self.fields
+
+
+async def _completed(request: Request) -> _Form:
+    """Put the client's id and secret into the form wherever they were sent, and leave only scopes
+    that we know."""
+    sent = dict((await request.form()).multi_items())
+    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "basic":
+        try:
+            name, _, secret = base64.b64decode(encoded).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            name, secret = "", ""
+        # Another client in the body stays there, without a secret.
+        if sent.setdefault("client_id", unquote(name)) == unquote(name):
+            sent["client_secret"] = unquote(secret)
+    sent.setdefault("client_secret", "")
+    if "scope" in sent:
+        sent["scope"] = " ".join(known_scopes(str(sent["scope"])))
+    form = _Form(request.scope, request.receive)
+    form.fields = FormData(sent)
+    return form
+
+
+def known_scopes(asked: str | None) -> list[str]:
+    wanted = (asked or "").split()
+    return [scope for scope in SCOPES if scope in wanted]
+
+
+class Client(OAuthClientInformationFull):
+    """A client as the SDK's handlers want it. `sent`: the redirect URI as it was sent, which the
+    SDK would normalize."""
+
+    known: OAuthClient
+    sent: str | None = None
+
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        only = self.known.redirect_uris[0] if len(self.known.redirect_uris) == 1 else None
+        wanted = self.sent or only
+        if wanted is None or not self.known.allows(wanted):
+            raise InvalidRedirectUriError("The redirect URI is not one of the client's.")
+        return AnyUrl(wanted)
+
+    def validate_scope(self, requested_scope: str | None) -> list[str]:
+        """Drop scopes that we do not know; who asks for none of ours asks for all."""
+        return known_scopes(requested_scope) or [*SCOPES]
+
+
+class Code(AuthorizationCode):
+    row: OAuthSecret
+    grant: Token
+
+
+class Refresh(RefreshToken):
+    row: OAuthSecret
+    grant: Token
+
+
+class Access(AccessToken):
+    row: OAuthSecret
+    grant: Token
+
+
+class Authenticator(ClientAuthenticator):
+    """Checks secrets by their hashes."""
+
+    def __init__(self, provider: "Provider", services: Services) -> None:
+        super().__init__(provider)
+        self._clients = services.oauth.clients
+
+    async def authenticate_request(self, request: Request) -> OAuthClientInformationFull:
+        form = await request.form()
+        client_id, secret = str(form.get("client_id", "")), str(form.get("client_secret", ""))
+        known = await self._clients.authenticated(client_id, secret)
+        if known is None:
+            raise AuthenticationError("Unknown client, or wrong client secret.")
+        return Client(client_id=client_id, known=known)
+
+
+class Provider(OAuthAuthorizationServerProvider[Code, Refresh, Access]):
+    """What the SDK's handlers need of the core, for one request."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        resource: Any = None,
+        asked: Values | None = None,
+        address: str = "",
+    ) -> None:
+        self._oauth, self._issuer = services.oauth, services.settings.issuer
+        self._resource, self._asked, self._address = resource, asked or {}, address
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        """Store a client and put what we made of it into `client_info`, which is the answer."""
+        confidential = self._asked.get("token_endpoint_auth_method") not in (None, "", "none")
+        try:
+            client, secret = await self._oauth.clients.register(
+                client_info.client_name or "",
+                self._asked["redirect_uris"] or [],  # as sent: the SDK's are normalized
+                self._address,
+                confidential=confidential,
+            )
+        except Invalid as error:
+            raise RegistrationError("invalid_redirect_uri", error.message) from None
+        client_info.client_id, client_info.client_secret = client.id, secret
+        client_info.scope = " ".join(known_scopes(client_info.scope) or SCOPES)
+        client_info.grant_types = ["authorization_code", "refresh_token"]
+        if secret is None:
+            client_info.token_endpoint_auth_method = "none"
+            client_info.client_secret_expires_at = None
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> Code | None:
+        found = await self._oauth.find(SecretKind.CODE, authorization_code, client.client_id)
+        if found is None:
+            return None
+        row, grant = found
+        return Code(
+            code=authorization_code,
+            scopes=row.scopes.split(),
+            expires_at=row.expires_at.timestamp(),
+            client_id=client.client_id,
+            code_challenge=row.challenge or "",
+            redirect_uri=AnyUrl(row.redirect_uri or "https://left.out"),
+            redirect_uri_provided_explicitly=row.redirect_uri is not None,
+            resource=grant.resource,
+            row=row,
+            grant=grant,
+        )
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: Code
+    ) -> OAuthToken:
+        self._check_resource(authorization_code.grant)
+        issued = await self._oauth.redeem(authorization_code.row, authorization_code.grant)
+        return _answer_of(issued, "The code was used before; the connection is revoked.")
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> Refresh | None:
+        found = await self._oauth.find(SecretKind.REFRESH, refresh_token, client.client_id)
+        if found is None:
+            return None
+        row, grant = found
+        return Refresh(
+            token=refresh_token,
+            client_id=client.client_id,
+            scopes=row.scopes.split(),
+            row=row,
+            grant=grant,
+        )
+
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: Refresh, scopes: list[str]
+    ) -> OAuthToken:
+        self._check_resource(refresh_token.grant)
+        issued = await self._oauth.refresh(
+            refresh_token.token,
+            refresh_token.row,
+            refresh_token.grant,
+            " ".join(scope for scope in SCOPES if scope == "read" or scope in scopes),
+        )
+        return _answer_of(issued, "The token was used before; the connection is revoked.")
+
+    async def load_access_token(self, token: str) -> Access | None:
+        found = await self._oauth.find(SecretKind.ACCESS, token)
+        if found is None:
+            return None
+        row, grant = found
+        return Access(
+            token=token,
+            client_id=grant.client_id or "",
+            scopes=row.scopes.split(),
+            row=row,
+            grant=grant,
+        )
+
+    async def revoke_token(self, token: Access | Refresh) -> None:
+        await self._oauth.revoke(token.row, token.grant)
+
+    async def get_client(self, client_id: str) -> Client | None:
+        raise NotImplementedError
+
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
+        raise NotImplementedError
+
+    def _check_resource(self, grant: Token) -> None:
+        """The token must be asked for what the person was asked for."""
+        if self._resource and self._oauth.find_resource(str(self._resource)) != grant.resource:
+            raise TokenError("invalid_target", "The resource is not the one of the grant.")
+
+
+def _answer_of(issued: Issued | None, otherwise: str) -> OAuthToken:
+    if issued is None:
+        raise TokenError("invalid_grant", otherwise)
+    return OAuthToken(
+        access_token=issued.access,
+        expires_in=issued.seconds,
+        scope=issued.scopes,
+        refresh_token=issued.refresh,
+    )
+
+
+def redirect_with(uri: str, issuer: str, **values: str | None) -> str:
+    """Return a client's redirect URI with our answer in it."""
+    return construct_redirect_uri(uri, **values, iss=issuer)

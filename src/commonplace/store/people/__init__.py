@@ -1,0 +1,1 @@
+"""People: their libraries and tokens, sign-in, memberships, OAuth grants."""
