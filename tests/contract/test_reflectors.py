@@ -43,9 +43,26 @@ raised at night. Never set the pool below max_workers * 2.
 """
 
 
+CHAT = """user: I'm Nour, a nurse in Aarhus, and I work 32 hours a week, can you make me a plan?
+Here is what I tried:
+```python
+weeks = 12
+
+assistant: You should run 5 km on Mondays. We decided to rest on Sundays. TODO: buy shoes.
+
+**User:** I've set a goal to run 10 km by 1 June, but I'm not sure how. Always answer in Danish units.
+
+assistant: Never skip the warm-up. I will remind Nour in 3 days.
+
+user: Thanks! That makes sense. We decided to keep the old bike. How far is 26 miles?
+"""
+
+
 def by_title(found: list[Proposal]) -> dict[str, Proposal]:
     return {proposal.title: proposal for proposal in found}
 
+
+CALL_OF_TWO = "Alice: We take Postgres. It is known.\nAlice: Bye."
 
 SNIPPETS = [
     json.loads(line)
@@ -158,6 +175,53 @@ class TestLocal:
     ) -> None:
         assert [proposal.kind for proposal in reflect(text, 10)] == kinds
 
+    def test_agenda_lines_are_the_topic_of_what_is_below_them(self) -> None:
+        minutes = """## Present
+* Ada will be late
+
+## Agenda
+* Archive the old mirror [#812](https://example.org/812)
+  * No objections
+    from those present
+  * Bo will write
+    to the hosts
+* Pick a logo [#7](https://example.org/7)
+"""
+        found = reflect(minutes, 10)
+        assert [(one.kind, one.content) for one in found] == [
+            ("decision", "Archive the old mirror: No objections from those present"),
+            ("task", "Archive the old mirror: Bo will write to the hosts"),
+        ]
+        assert [quote.text[:13] for quote in found[1].quotes] == ["Bo will write", "Archive the o"]
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "This week was quiet, and the approved list of hosts hangs on the wall.",
+            "He showed how to make sure of it.",
+            "It needs to be repaired.",
+            "No update this week.",
+        ],
+    )
+    def test_cues_in_passing_and_sentences_that_need_others_bring_nothing(self, text: str) -> None:
+        assert reflect(text, 10) == []
+
+    def test_a_sentence_that_needs_the_one_before_carries_it(self) -> None:
+        [found] = reflect("The mirror in Oslo is old. It needs to be replaced by June.", 10)
+        assert found.content == "The mirror in Oslo is old. It needs to be replaced by June."
+
+    def test_of_a_conversation_only_what_the_user_says_counts(self) -> None:
+        found = reflect(CHAT, 10)
+        assert [(one.kind, one.content) for one in found] == [
+            ("claim", "I'm Nour, a nurse in Aarhus, and I work 32 hours a week"),
+            ("plan", "I've set a goal to run 10 km by 1 June"),
+            ("pattern", "Always answer in Danish units."),
+            ("decision", "We decided to keep the old bike."),
+        ]
+        for one in found:
+            for quote in one.quotes:
+                assert CHAT[quote.start : quote.end] == quote.text
+
     def test_small_talk_teaches_nothing(self) -> None:
         assert (
             reflect("Hi! How are you? We went for a walk. The weather was nice.\n\nBye.", 10) == []
@@ -194,14 +258,14 @@ class TestModel:
         with running(MessagesService()) as ready:
             yield ready
 
-    async def ask(self, service: MessagesService, says: Any, limit: int = 12) -> list[Proposal]:
+    async def ask(
+        self, service: MessagesService, says: Any, limit: int = 12, text: str = CALL_OF_TWO
+    ) -> list[Proposal]:
         service.says = says
         settings = Settings(model="anthropic", model_key=KEY, model_url=service.url)
         model = AnthropicModel(settings, pauses=(0.01,), timeout=2.0)
         try:
-            return await ModelReflector(model).reflect(
-                "Call", "Alice: We take Postgres. It is known.\nAlice: Bye.", limit
-            )
+            return await ModelReflector(model).reflect("Call", text, limit)
         finally:
             await model.close()
 
@@ -251,6 +315,11 @@ class TestModel:
             "T4",
             "T3",
         ]
+
+    async def test_it_reads_only_what_the_user_said(self, service: MessagesService) -> None:
+        await self.ask(service, {"memories": []}, text=CHAT)
+        assert "We decided to keep the old bike." in service.material
+        assert "warm-up" not in service.material
 
     async def test_an_answer_of_another_shape_is_a_failure(self, service: MessagesService) -> None:
         service.text = '{"other": 1}'

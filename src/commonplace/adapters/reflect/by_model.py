@@ -5,8 +5,8 @@ It answers with sentence numbers, so that quotes are always the text itself.
 
 from collections.abc import Sequence
 
-from commonplace.adapters.reflect.cue_words import LABELS
-from commonplace.adapters.reflect.note_parser import parse_blocks
+from commonplace.adapters.reflect.cues import LABELS
+from commonplace.adapters.reflect.note_parser import parse_blocks, user_turns
 from commonplace.adapters.reflect.rules import TITLE_CHARS
 from commonplace.model import EntityType, Json, Proposal, Quote
 from commonplace.ports import TEXT, Model, array_of, object_of
@@ -57,8 +57,9 @@ class ModelReflector:
         self._model = model
 
     async def reflect(self, title: str, text: str, limit: int) -> list[Proposal]:
-        """Send every sentence to the service; notes have at most 50,000 characters."""
-        parts = parse_blocks(text, frozenset(LABELS))
+        """Send every sentence to the service, or those that the user said to an assistant; notes
+        have at most 50,000 characters."""
+        parts = parse_blocks(text, frozenset(LABELS), user_turns(text))
         sentences = [sentence for part in parts for sentence in part.sentences]
         if not sentences:
             return []

@@ -1,8 +1,8 @@
-"""Parse notes: headings, paragraphs, lists, speakers, and the position of each sentence."""
+"""Parse notes: headings, paragraphs, trees of list items, speakers, and where each sentence is."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from commonplace.model import Quote
@@ -14,7 +14,7 @@ _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]++(?P<text>.+)")
 _TITLE_LINE = re.compile(r"^[ \t]*\**(?!TODO |FIXME )(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")
 _NOT_PROSE = re.compile(r"^\s*(?:\||<|@@|\$ |>>> |[-*_=~]{3,}\s*$)")
 _LEAD = re.compile(
-    r"[ \t]*(?:(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?"
+    r"[ \t]*(?P<bullet>(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?"
 )
 _STAMP = r"(?:\[?\(?\d{1,2}:\d{2}(?::\d{2})?(?:[ \t]?[APap][Mm])?\)?\]?[ \t]*+(?:[-–][ \t]*)?)?"
 _LETTERS = r"(?:[^\W_]|[.'’-]|_(?!_))*+"  # of a name; two underscores are emphasis
@@ -29,6 +29,13 @@ _LABEL = re.compile(
     r"(?:\*\*|__)?(?P<label>[A-Za-z][A-Za-z /-]{1,30}?)(?:\*\*|__)?"
     r"(?:[ \t]*:|[ \t]+[–—-][ \t])(?:\*\*|__)?[ \t]*(?=\S)"
 )
+_LINK = re.compile(r"\]\(|https?://|(?<!\w)#\d")
+_SHORT = 8  # words; a longer list item says something of its own
+_TURN = re.compile(
+    r"^[ \t]*(?:#{1,4} |\*\*|__)?(?P<role>user|human|assistant|ai|model|system|tool)"
+    r"(?:\*\*|__)?:(?:\*\*|__)?[ \t]*",
+    re.IGNORECASE | re.MULTILINE,
+)
 _WRAPPED = 60  # characters; a longer line may continue in the next
 
 
@@ -41,29 +48,96 @@ class Block:
     box: bool | None = None  # whether its check box is ticked, if it has one
     label: str = ""  # `Decision: ...`
     speaker: str = ""
+    indent: int = -1  # of a list item
+    parent: "Block | None" = None  # the list item that it is indented below
+    is_parent: bool = False
     start: int = 0
     end: int = 0
     sentences: list[Quote] = field(default_factory=list)
 
+    @property
+    def is_topic(self) -> bool:
+        """Whether it only says what the items below it are about: an agenda line."""
+        return self.is_parent and (
+            bool(_LINK.search(self.text)) or self.text.endswith(":") or len(self.text.split()) < 3
+        )
 
-def parse_blocks(text: str, labels: frozenset[str]) -> list[Block]:
-    """Split notes into blocks. `labels` may precede a colon without being a speaker's name."""
-    names = _speakers(text, labels)
+    @property
+    def text(self) -> str:
+        return self.sentences[0].text if self.sentences else ""
+
+    @property
+    def topic(self) -> Quote | None:
+        """Return the first sentence of the agenda line above it, else of a short item."""
+        above = list(self._ancestors())
+        for one in above:
+            if one.is_topic:
+                return one.sentences[0]
+        return above[0].sentences[0] if above and len(above[0].text.split()) <= _SHORT else None
+
+    def _ancestors(self) -> "Iterator[Block]":
+        one = self.parent
+        while one and one.sentences:
+            yield one
+            one = one.parent
+
+
+def user_turns(text: str) -> list[tuple[int, int]]:
+    """Return where the user speaks, if the text is a conversation with an assistant."""
+    turns = list(_TURN.finditer(text))
+    starts = [*(turn.start() for turn in turns), len(text)]
+    return [
+        (turn.end(), end)
+        for turn, end in zip(turns, starts[1:], strict=True)
+        if turn["role"].lower() in ("user", "human")
+    ]
+
+
+def parse_blocks(
+    text: str, labels: frozenset[str], turns: Sequence[tuple[int, int]] = ()
+) -> list[Block]:
+    """Split notes into blocks; of a conversation, only these turns. `labels` may precede a colon
+    without being a speaker's name."""
+    if turns:
+        return [
+            block
+            for start, end in turns
+            for block in _blocks(text, start, end, labels, frozenset())
+        ]
+    return _blocks(text, 0, len(text), labels, _speakers(text, labels))
+
+
+def _blocks(
+    text: str, start: int, end: int, labels: frozenset[str], names: frozenset[str]
+) -> list[Block]:
     found: list[Block] = []
     heading = ""
     before = ""  # the last line of the open block
-    for at, line in _lines(text):
+    items: list[Block] = []  # the open list items, outermost first
+    for at, line in _lines(text, start, end):
         stands_alone = not before or line.rstrip().endswith((":", "*"))
         title = _HEADING.match(line) or (_TITLE_LINE.match(line) if stands_alone else None)
         if not line.strip() or _NOT_PROSE.match(line) or title:
             before = ""
-            heading = title["text"].rstrip("# \t\r\n").strip("* :") if title else heading
+            if title:
+                heading = title["text"].rstrip("# \t\r\n").strip("* :")
+                items.clear()
             continue
         block, begin = _start_block(line, heading, labels, names)
         indent = len(line) - len(line.lstrip())
-        is_new = not before or (len(before) < _WRAPPED and line[indent].isupper())
+        is_wrapped = bool(before and items and items[-1] is found[-1] and indent > items[-1].indent)
+        is_new = not before or (
+            not is_wrapped and len(before) < _WRAPPED and line[indent].isupper()
+        )
         if is_new or begin > indent:
             block.start = at + begin
+            while items and items[-1].indent >= (indent if block.indent >= 0 else indent + 1):
+                items.pop()
+            if block.indent >= 0:
+                if items:
+                    block.parent = items[-1]
+                    items[-1].is_parent = True
+                items.append(block)
             found.append(block)
         before = line.rstrip()
         found[-1].end = at + len(before)
@@ -72,10 +146,10 @@ def parse_blocks(text: str, labels: frozenset[str]) -> list[Block]:
     return [block for block in found if block.sentences]
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
     """Yield each line with its position; lines of a code block as empty."""
-    at, fence = 0, ""
-    for line in text.splitlines(keepends=True):
+    at, fence = start, ""
+    for line in text[start:end].splitlines(keepends=True):
         mark = _FENCE.match(line)
         inside = bool(fence or mark)
         if mark and (not fence or mark[1] == fence):
@@ -107,6 +181,8 @@ def _start_block(
     assert lead is not None  # all of it is optional
     number, box, begin = lead["number"], lead["box"], lead.end()
     block = Block(heading, int(number) if number else None, box != " " if box else None)
+    if lead["bullet"]:
+        block.indent = lead.start("bullet")
     for _ in range(2):  # `Alice: TODO: ...`
         label = _LABEL.match(line, begin)
         if label and label["label"].strip().lower() in labels:
