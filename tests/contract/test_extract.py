@@ -222,7 +222,7 @@ async def test_the_pages_of_a_tiff_are_marked(extractor, tmp_path) -> None:
 
 async def test_an_image_without_text_says_so(extractor, tmp_path) -> None:
     Image.new("RGB", (600, 400), "#7799bb").save(tmp_path / "sky.png")
-    with pytest.raises(IngestFailed, match=r"No text that OCR can read .* languages here: eng"):
+    with pytest.raises(IngestFailed, match=r"No text that OCR can read .* Latin scripts, Chinese"):
         await extractor.extract(tmp_path / "sky.png", "image/png")
 
 
@@ -232,6 +232,61 @@ async def test_a_grainy_scan_is_read(extractor, tmp_path) -> None:
     Image.fromarray(np.clip(clean + grain, 0, 255).astype("uint8")).save(tmp_path / "scan.png")
     found = await extractor.extract(tmp_path / "scan.png", "image/png")
     assert found.text == "Closed on Mondays"
+
+
+async def test_japanese_is_read(extractor) -> None:
+    found = await extractor.extract(SAMPLES / "japanese.png", "")
+    assert found.text == "委員会は火曜日の午前九時半に開かれました。まず屋根を修理します。"
+
+
+async def test_a_script_without_a_model_is_refused(extractor) -> None:
+    with pytest.raises(IngestFailed, match="No text that OCR can read"):
+        await extractor.extract(SAMPLES / "russian.png", "")
+
+
+def laid_out(width: int, height: int, words: list[tuple[int, int, str]]) -> Image.Image:
+    image = Image.new("RGB", (width, height), "white")
+    for left, top, line in words:
+        ImageDraw.Draw(image).text((left, top), line, font=ImageFont.load_default(28), fill="black")
+    return image
+
+
+async def test_columns_of_a_scan_are_read_one_after_another(extractor, tmp_path) -> None:
+    left = ["The heron waited at", "the weir for a quarter", "of an hour, then it left."]
+    right = ["Nobody else had seen", "the bird that morning,", "and the mill was shut."]
+    laid_out(
+        900,
+        300,
+        [(40, 40, "News of the river and of the mill, for all who live there")]
+        + [(40, 140 + 40 * n, line) for n, line in enumerate(left)]
+        + [(480, 140 + 40 * n, line) for n, line in enumerate(right)],
+    ).save(tmp_path / "paper.png")
+    found = await extractor.extract(tmp_path / "paper.png", "")
+    assert found.text.split("\n\n") == [
+        "News of the river and of the mill, for all who live there",
+        " ".join(left),
+        " ".join(right),
+    ]
+
+
+async def test_tables_of_a_scan_are_read_row_by_row(extractor, tmp_path) -> None:
+    rows = [("Roof", "12450"), ("Heating", "8300"), ("Paint", "940")]
+    laid_out(
+        900,
+        260,
+        [(40, 40 + 60 * n, name) for n, (name, _) in enumerate(rows)]
+        + [(600, 40 + 60 * n, sum) for n, (_, sum) in enumerate(rows)],
+    ).save(tmp_path / "bill.png")
+    found = await extractor.extract(tmp_path / "bill.png", "")
+    assert found.text.split("\n\n") == [" ".join(row) for row in rows]
+
+
+async def test_a_tall_screenshot_is_read_whole(extractor, tmp_path) -> None:
+    laid_out(
+        500, 9000, [(30, 30 + 60 * n, f"Message number {n} of the day") for n in range(149)]
+    ).save(tmp_path / "long.png")
+    found = await extractor.extract(tmp_path / "long.png", "")
+    assert [f"number {n} of" in found.text for n in range(149)] == [True] * 149
 
 
 async def test_word_documents(extractor) -> None:

@@ -186,10 +186,11 @@ async def test_a_file_that_takes_too_much_processor_time_is_given_up(tmp_path) -
 
 
 async def test_images_have_a_time_of_their_own(tmp_path) -> None:
-    Image.effect_noise((3000, 3000), 90).save(tmp_path / "noise.png")
+    page = Image.effect_noise((1500, 1500), 90)
+    page.save(tmp_path / "noise.tiff", save_all=True, append_images=[page] * 39)
     hasty = FileExtractor(processes=1, caps=Caps(ocr_cpu_seconds=1))
     with pytest.raises(IngestFailed, match=r"1 s for scans and images"):
-        await hasty.extract(tmp_path / "noise.png", "")
+        await hasty.extract(tmp_path / "noise.tiff", "")
     await hasty.close()
 
 

@@ -101,5 +101,5 @@ def test_image_copies_no_more_than_its_ignore_file_lets_through() -> None:
 
 def test_image_installs_the_extras_that_a_server_needs() -> None:
     locked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text(), re.M)
-    wanted = {"faster-whisper", "obstore", "psycopg", "redis", "tesserocr", "yt-dlp"}
+    wanted = {"faster-whisper", "obstore", "psycopg", "redis", "rapidocr", "yt-dlp"}
     assert wanted <= set(locked)

@@ -54,7 +54,7 @@ def test_pictures_of_text_need_ocr(
     data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     (tmp_path / "blocked").mkdir()
-    (tmp_path / "blocked" / "tesserocr.py").write_text("raise ModuleNotFoundError('tesserocr')")
+    (tmp_path / "blocked" / "rapidocr.py").write_text("raise ModuleNotFoundError('rapidocr')")
     file = SCANNED
     if kind == "image":
         file = tmp_path / "dot.png"

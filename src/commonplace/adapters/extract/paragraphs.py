@@ -14,7 +14,7 @@ _BULLET = re.compile(r"[•◦▪‣●○\uf0a7\uf0b7]\s*")
 _LEADERS = re.compile(r"(?:\s?\.){4,}")  # the dots of a table of contents
 _SHORT = 0.8  # of a full line
 _HEADING = 0.6
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK = re.compile(r"[\u3001-\u303f\uff01-\uff60\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 def join_lines(lines: Sequence[str]) -> str:

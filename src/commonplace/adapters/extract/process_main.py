@@ -22,7 +22,7 @@ from commonplace.errors import IngestFailed
 from commonplace.model import Json
 
 _IDLE_SECONDS = 60
-_RETIRE_MEGABYTES = 400  # a process that has grown this large is replaced, to free the memory
+_RETIRE_MEGABYTES = 500  # a process that has grown this large is replaced, to free the memory
 
 
 def main() -> None:

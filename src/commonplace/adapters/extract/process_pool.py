@@ -40,6 +40,7 @@ _ENVIRONMENT = (
     "LANG",
     "LC_ALL",
     "TMPDIR",
+    "TESSDATA_PREFIX",
     "TZ",
     "SYSTEMROOT",
     "TEMP",
@@ -164,7 +165,8 @@ class _Reader:
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=None,
-                env=environment | {"OMP_THREAD_LIMIT": "1"},
+                # More arenas would reserve address space that its limit counts.
+                env=environment | {"OMP_THREAD_LIMIT": "1", "MALLOC_ARENA_MAX": "1"},
             )
         )
 
