@@ -128,9 +128,7 @@ async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_
         "category": "nature",
         "tags": ("zebra",),
     }
-    await ann.store.items.set_derived(
-        [Annotation(item, made | {"metadata": item.metadata | {"tags_derived": True}})]
-    )
+    await ann.store.items.set_derived([Annotation(item, made | {"auto_tags": ("zebra",)})])
     assert await put(ann, replace(first, jobs=())) == [Outcome.UNCHANGED]
     moved = replace(first, item=replace(first.item, metadata={"path": "b.md"}), jobs=())
     assert await put(ann, moved) == [Outcome.CHANGED]
@@ -138,7 +136,7 @@ async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_
     assert (item.summary, item.tags, item.metadata) == (
         "Zebras.",
         ("zebra",),
-        {"path": "b.md", "tags_derived": True},
+        {"path": "b.md"},
     )
     tagged = replace(moved, item=replace(moved.item, tags=("own",)))
     assert await put(ann, tagged) == [Outcome.CHANGED]

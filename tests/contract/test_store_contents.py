@@ -221,11 +221,15 @@ async def test_an_annotation_that_comes_late_leaves_what_somebody_chose(ann: Lib
         "summary": "A rock.",
         "tags": ("derived",),
         "category": "Other",
-        "metadata": {"tags_derived": True},
+        "auto_tags": ("derived",),
+        "metadata": {},
     }
     await ann.store.items.set_derived([Annotation(item, made)])
     after = await ann.store.items.get(ann.scope(), ref(item))
-    assert {name: getattr(after, name) for name in made} == chosen | {"summary": "A rock."}
+    assert {name: getattr(after, name) for name in made} == chosen | {
+        "summary": "A rock.",
+        "auto_tags": (),
+    }
 
 
 async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(

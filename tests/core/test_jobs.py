@@ -124,7 +124,9 @@ async def test_one_text_that_cannot_be_described_keeps_no_other_waiting(
         items, _ = await shop.app.store.items.list_page(
             shop.owner.scope, ItemFilter(), limit=20, offset=0
         )
-        assert {item.title for item in items if not item.summary} == {"Note 3"} and len(items) == 9
+        assert {item.title for item in items if not item.key_points} == {"Note 3"} and len(
+            items
+        ) == 9
         [left] = await shop.app.store.jobs.list_jobs(
             shop.owner.scope, states=[JobState.QUEUED], limit=20
         )

@@ -1,7 +1,11 @@
 """Tags and task types come from whole words and their forms."""
 
+from dataclasses import replace
+
 import pytest
 
+from commonplace.model import Item
+from commonplace.model.tags import choose_tags, derive_tags
 from commonplace.text.keyword_tags import common_tags, tags, task_type
 
 # The contract's words, written down a second time.
@@ -22,15 +26,16 @@ TYPES = {
     "feature": "add implement create build new",
 }
 
+ITEM = Item("id", "library", "public", "content", "task", "text", "Title")
+
 
 def tagged(
     title: str,
     content: str = "",
     technologies: tuple[str, ...] = (),
-    explicit: tuple[str, ...] = (),
     project: tuple[str, ...] = (),
-) -> tuple[str, ...]:
-    return tags(title, content, technologies, explicit, project)
+) -> list[str]:
+    return tags(title, content, technologies, project)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -78,19 +83,50 @@ def test_forms_of_a_word_name_its_domain(text: str, domain: str) -> None:
     assert domain in tagged(text)
 
 
-def test_technologies_name_domains_and_explicit_tags_come_first() -> None:
-    assert tagged(
-        "Callback", technologies=("python", "fastapi"), explicit=("login", "Backend")
-    ) == ("login", "Backend")
-    assert tagged("Callback", technologies=("Next.js", "PostgreSQL")) == ("frontend", "database")
+def test_technologies_name_domains() -> None:
+    assert tagged("Callback", technologies=("python", "fastapi")) == ["backend"]
+    assert tagged("Callback", technologies=("Next.js", "PostgreSQL")) == ["frontend", "database"]
 
 
 def test_of_the_projects_tags_those_that_the_text_names() -> None:
-    assert tagged("Send invoices by mail", project=("invoice", "gdpr", "mail-gateway", "Mail")) == (
+    assert tagged("Send invoices by mail", project=("invoice", "gdpr", "mail-gateway", "Mail")) == [
         "invoice",
         "Mail",
-    )
+    ]
     assert common_tags([("a", "b"), ("a",), ("a", "c"), ("c",)]) == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("content", "domains"),
+    [
+        ("The server restarts. Nobody knows why. Perhaps the cache is full.", ["backend"]),
+        ("It restarts. Nobody knows why. The cache is full, so empty the cache.", ["performance"]),
+        ("It restarts. Nobody tests it. There are no tests of `test_cache` and `test_cache`.", []),
+        ("- Empty the cache\n- Restart the server\n", ["performance"]),
+        ("It restarts.\n\n```sh\ndocker restart\ndocker ps\n```\n", []),
+        ("# Docker\n\nIt restarts. See the schema.", []),
+    ],
+)
+def test_the_content_names_domains_first_or_twice(content: str, domains: list[str]) -> None:
+    assert tagged("Nightly restarts", content) == domains
+
+
+def test_what_begins_with_profil_is_about_performance() -> None:
+    assert tagged("Profilierung", "") == ["performance"]
+
+
+def test_automatic_tags_stand_behind_chosen_ones_and_stay_away_once_removed() -> None:
+    item = replace(ITEM, tags=("login", "Backend"))
+    item = replace(item, **derive_tags(item, ["backend", "testing", "gdpr", "GDPR"]))
+    assert item.tags == ("login", "Backend", "testing", "gdpr")
+    assert item.own_tags == ("login", "Backend")
+    item = replace(item, **choose_tags(item, ["login", "testing"]))
+    assert item.own_tags == ("login", "testing")
+    item = replace(item, **derive_tags(item, ["gdpr", "frontend"]))
+    assert item.tags == ("login", "testing", "frontend")
+    item = replace(item, **derive_tags(item, []))
+    assert item.tags == ("login", "testing")
+    assert replace(item, **choose_tags(item, ["gdpr"])).own_tags == ("gdpr",)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -108,6 +144,8 @@ def test_every_keyword_names_its_task_type(kind: str) -> None:
         ("Bumping dependencies", "", "chore"),
         ("Newspaper building", "", "feature"),  # a form of build; news is not new
         ("Address book", "The bookkeeper renewed", None),
+        ("Address book", "Names and streets. We may add numbers, adding towns.", None),
+        ("Address book", "Names and streets. Add numbers, then add towns.", "feature"),
     ],
 )
 def test_the_title_decides_the_type(title: str, content: str, kind: str | None) -> None:

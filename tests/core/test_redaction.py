@@ -9,7 +9,6 @@ from hypothesis import given, strategies as st
 
 from commonplace.core.disks.redaction import (
     LONGEST_QUOTATION,
-    Outline,
     public_address,
     redacted,
     spoken,
@@ -110,12 +109,13 @@ def test_no_source_and_no_summary_makes_it_quote(
         title=piece(),
         summary=piece(),
         key_points=(piece(),),
-        tags=(piece(), "owl"),
+        tags=(tags := (piece(), "owl")),
+        auto_tags=tags if data.draw(st.booleans()) else (),
         category=piece(),
-        metadata={"ai_generated": by_model, "tags_derived": data.draw(st.booleans())},
+        metadata={"ai_generated": by_model},
     )
-    outline = Outline((piece(), "owl"), ((piece(), piece()), (piece(),)))
-    disk = redacted(given_item, text, sections, outline)
+    terms = (piece(), "owl", piece(), piece(), piece())
+    disk = redacted(given_item, text, sections, terms)
     assert quoted(text, disk) == []
     assert RedactedDisk.of(asdict(disk)) == disk
 
@@ -130,17 +130,17 @@ def test_sentences_that_were_picked_out_of_the_text_are_not_shown() -> None:
         Section(1, text[130:], heading="Birds > Flying"),
     ]
     disk = redacted(
-        item(summary=SENTENCE, tags=("owls", "mice"), metadata={"tags_derived": True}),
+        item(summary=SENTENCE, tags=("owls", "mice"), auto_tags=("owls", "mice")),
         text,
         sections,
-        Outline(("owls", "fly", "mice"), (("owls",), ("owls", "night"))),
+        ("owls", "fly", "mice", "night"),
     )
     assert disk.summary == "About owls, fly. Sections: Hearing; Flying."
     assert [section.key_points for section in disk.sections] == [
-        ("Hearing", "owls"),
-        ("Flying", "owls"),
+        ("Hearing", "fly", "owls"),
+        ("Flying", "fly", "owls"),
     ]
-    assert disk.sections[0].snippet == "Hearing · owls"
+    assert disk.sections[0].snippet == "Hearing · fly · owls"
     assert disk.tags == ("owls",)  # mice are mentioned once: that may be anything
 
 
@@ -149,20 +149,20 @@ def test_what_a_model_wrote_stays_unless_it_quotes() -> None:
     sections = [
         Section(0, SENTENCE, key_points=(SENTENCE, "Ears are set apart. Ask bob@example.org."))
     ]
-    disk = redacted(item(summary=own, metadata=metadata), SENTENCE, sections, Outline((), ((),)))
+    disk = redacted(item(summary=own, metadata=metadata), SENTENCE, sections, ())
     assert (disk.summary, disk.ai_generated) == (own, True)
     assert disk.sections[0].key_points == ("Ears are set apart. Ask [email].",)
     quoting = redacted(
         item(summary=SENTENCE.upper().replace(" ", "  "), metadata=metadata),
         SENTENCE,
         sections,
-        Outline((), ((),)),
+        (),
     )
     assert quoted(SENTENCE, quoting) == []
 
 
 def test_a_title_that_is_a_sentence_of_the_source_is_cut() -> None:
-    disk = redacted(item(title=SENTENCE), SENTENCE, [], Outline((), ()))
+    disk = redacted(item(title=SENTENCE), SENTENCE, [], ())
     assert disk.title == "Owls hear mice under deep snow because their ears sit at…"
 
 
@@ -182,10 +182,10 @@ def test_secrets_in_headings_terms_and_titles_do_not_come_through(secret: str) -
     sections = cut(text, "Owls")
     word = secret.lower().split()[0]
     disk = redacted(
-        item(tags=(word, secret), metadata={"tags_derived": True}),
+        item(tags=(word, secret), auto_tags=(word, secret)),
         text,
         sections,
-        Outline((word, secret), tuple((word, secret) for _ in sections)),
+        (word, secret),
     )
     shown = str(asdict(disk)).lower()
     assert word not in shown and secret.lower() not in shown
@@ -210,10 +210,10 @@ def test_parts_of_what_is_masked_are_no_terms(
     text = " ".join([said] * repeated)
     sections = cut(text, said)
     disk = redacted(
-        item(title=said, tags=("owls", *parts), metadata={"tags_derived": True}),
+        item(title=said, tags=("owls", *parts), auto_tags=("owls", *parts)),
         text,
         sections,
-        Outline(("owls", *parts), tuple(("owls", *parts) for _ in sections)),
+        ("owls", *parts),
     )
     shown = str(asdict(disk)).lower()
     assert "owls" in disk.tags and not [part for part in parts if part in shown]
@@ -226,17 +226,17 @@ def test_what_a_short_text_says_once_is_no_term_either() -> None:
     sections = cut(text, "Owls")
     terms = ("owls", "barn", "bluewhale")
     disk = redacted(
-        item(tags=terms, metadata={"tags_derived": True}),
+        item(tags=terms, auto_tags=terms),
         text,
         sections,
-        Outline(terms, tuple(terms for _ in sections)),
+        terms,
     )
     assert (
         disk.tags == ("owls",)
         and disk.summary == "About owls."
         and "bluewhale" not in str(asdict(disk))
     )
-    bare = redacted(item(), text, sections, Outline((), tuple(() for _ in sections)))
+    bare = redacted(item(), text, sections, ())
     assert [section.snippet for section in bare.sections] == ["Owls"]  # a hit always says something
 
 
@@ -327,8 +327,8 @@ def test_all_that_is_shown_together_quotes_no_more_than_the_allowance(
         key_points=(piece(), piece()),
         metadata={"ai_generated": by_model},
     )
-    outline = Outline((piece(4), piece(4)), tuple((piece(4), piece(4), "owls") for _ in parts))
-    disk = redacted(given_item, text, sections, outline, piece(12) if owner else "")
+    terms = (*(piece(4) for _ in range(2 + 2 * len(parts))), "owls")
+    disk = redacted(given_item, text, sections, terms, piece(12) if owner else "")
     assert quoted_words(text, bounded(disk)) <= min(60, len(words) // 10)
 
 
@@ -348,7 +348,7 @@ def test_what_a_model_says_in_its_own_words_is_not_cut() -> None:
         item(summary=own, metadata={"ai_generated": True}),
         text,
         sections,
-        Outline((), tuple(() for _ in sections)),
+        (),
     )
     assert disk.summary == own
     assert {section.snippet for section in disk.sections} == {
@@ -362,7 +362,7 @@ def test_of_a_summary_that_quotes_too_much_the_other_sentences_stay() -> None:
         item(summary=f"Hearing explained. {SENTENCE[:52]}", metadata={"ai_generated": True}),
         text,
         [],
-        Outline((), ()),
+        (),
     )
     assert disk.summary == "Hearing explained."
 
@@ -375,7 +375,7 @@ def test_long_headings_are_shortened_once_the_allowance_is_spent() -> None:
         f"# {name}\n\nSome birds did what they did {n} times." for n, name in enumerate(names)
     )
     sections = [Section(n, text, heading=name) for n, name in enumerate(names)]
-    disk = redacted(item(), text, sections, Outline((), tuple(() for _ in sections)))
+    disk = redacted(item(), text, sections, ())
     assert disk.summary == "Sections: How the owl…."
     assert quoted_words(text, bounded(disk)) == 0
 
@@ -396,7 +396,7 @@ def test_others_are_not_shown_orders_to_their_machines() -> None:
             item(summary=f"Owls hear mice. {order} now.", metadata={"ai_generated": by_model}),
             text,
             sections,
-            Outline((), ((),)),
+            (),
         )
         assert "previous instructions" not in str(asdict(disk)).lower()
     assert (disk.summary, disk.sections[0].key_points) == (

@@ -162,10 +162,73 @@ def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Pa
     degraded = cli.json("search", "alpha")
     assert "reindex" in degraded["degraded"]
     assert degraded["hits"][0]["title"] == "Alpha"
-    assert cli.json("reindex") == {"items": 2, "stamp": cli.json("doctor")["embedder"]}
+    done = cli.json("reindex")
+    assert done == {"items": 2, "stamp": cli.json("doctor")["embedder"], "described": 2}
     assert cli.json("doctor")["ok"]
     assert cli.json("search", "alpha")["degraded"] is None
     assert cli.json("reindex")["items"] == 0
+
+
+STORY = " ".join(
+    f"The otter of day {day} swims along the river bank and looks for crayfish under every stone."
+    for day in range(5)
+)
+
+
+def set_item(data_dir: Path, title: str, **columns: object) -> None:
+    with closing(apsw.Connection(str(data_dir / "commonplace.sqlite3"))) as connection:
+        for name, value in columns.items():
+            connection.execute(f"UPDATE items SET {name} = ? WHERE title = ?", (value, title))
+
+
+def test_reindex_makes_automatic_tags_and_summaries_anew_and_keeps_what_people_chose(
+    cli: Commands, data_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "vault").mkdir()
+    for title in ("Otter", "Chosen", "Removed", "Cleared", "Model"):
+        (tmp_path / "vault" / f"{title}.md").write_text(f"# {title}\n\n{STORY}")
+    (tmp_path / "vault" / "Short.md").write_text("# Short\n\nThe otter swims. The otter sleeps.")
+    (tmp_path / "vault" / "Own.md").write_text(
+        f"---\nsummary: My own words.\n---\n# Own\n\n{STORY}"
+    )
+    cli.json("import", tmp_path / "vault", "--wait")
+    items = {item["title"]: item for item in cli.json("list", "--limit", 20)["items"]}
+    made = items["Otter"]["tags"]
+    assert len(made) > 1 and "otter" in " ".join(made) and items["Otter"]["summary"] in STORY
+    assert (items["Short"]["tags"], items["Short"]["summary"]) == ([], "")
+    set_item(data_dir, "Chosen", tags=json.dumps(["mine", made[0]]), auto_tags="[]")
+    set_item(data_dir, "Otter", tags='["old"]', auto_tags='["old"]', summary="old", category="Mine")
+    set_item(data_dir, "Removed", tags=json.dumps(made[:1]))  # the others are removed
+    set_item(data_dir, "Cleared", tags="[]")
+    set_item(data_dir, "Model", summary="By a model.", metadata='{"ai_generated":true}')
+    before = {item["title"]: item for item in cli.json("list", "--limit", 20)["items"]}
+    assert cli.json("reindex")["described"] == 6
+    after = {item["title"]: item for item in cli.json("list", "--limit", 20)["items"]}
+    told = {title: item["tags"] for title, item in after.items()}
+    assert told["Otter"] == made and after["Otter"]["summary"] == items["Otter"]["summary"]
+    assert after["Otter"]["category"] == "Mine"
+    assert told["Chosen"] == before["Chosen"]["tags"] and "mine" in told["Chosen"]
+    assert (told["Removed"], told["Cleared"], told["Short"]) == (made[:1], [], [])
+    assert after["Model"]["summary"] == "By a model."
+    assert after["Own"]["summary"] == "My own words."
+
+
+def test_export_and_backup_keep_which_tags_are_automatic(
+    cli: Commands, data_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / "otter.md").write_text(f"# Otter\n\n{STORY}")
+    cli.json("import", tmp_path / "vault", "--wait")
+    cli.json("export", tmp_path / "out")
+    cli.json("backup", tmp_path / "backup")
+    [made] = [item["tags"] for item in cli.json("list")["items"]]
+    for name, command in (("import", "out"), ("restore", "backup")):
+        other = Commands(tmp_path / name)
+        other.json(name, tmp_path / command)
+        assert [item["tags"] for item in other.json("list")["items"]] == [made]
+        with closing(apsw.Connection(str(tmp_path / name / "commonplace.sqlite3"))) as connection:
+            [(automatic,)] = connection.execute("SELECT auto_tags FROM items")
+        assert json.loads(automatic) == made
 
 
 def test_jobs_that_failed_are_a_problem_until_reindex(

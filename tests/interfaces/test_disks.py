@@ -463,8 +463,21 @@ async def test_what_the_transform_says_later_does_not_replace_a_chosen_category(
     await house.app.library.update(house.owner, item, {"category": "My own"})
     await house.app.library.update(house.owner, item, {"in_kb": False})
     changed = (await house.app.library.read(house.owner, item)).item
-    made = described(changed, Transformed("S", (), (), ("t",), "Science"))
+    made = described(changed, Transformed("S", (), (), ("t",), "Science"), MEMORY)
     assert "category" not in made and made["metadata"]["category_given"] is True
+
+
+async def test_automatic_tags_do_not_come_back_once_somebody_has_chosen(house: House) -> None:
+    text = f"{MEMORY} {MEMORY} Reviews are short."
+    item, _ = await house.add("Memory", text=text)
+    library, owner = house.app.library, house.owner
+    before = (await library.read(owner, item)).item
+    assert before.tags and before.tags == before.auto_tags
+    for chosen in ((before.tags[0],), ()):
+        await library.update(owner, item, {"tags": chosen})
+        changed = (await library.read(owner, item)).item
+        made = described(changed, Transformed("S", (), (), before.tags, "Science"), text)
+        assert changed.own_tags == chosen and made["tags"] == chosen
 
 
 async def test_callers_cannot_say_that_a_model_wrote_the_summary(owner: httpx.AsyncClient) -> None:
@@ -505,7 +518,7 @@ async def test_an_entity_whose_text_changes_no_longer_has_what_a_model_wrote(hou
         await house.app.store.items.update(
             house.owner.scope,
             item.id,
-            described(item, made),
+            described(item, made, body["content"]),
             expected_revision=None,
             sections=None,
             stamp="",

@@ -226,7 +226,7 @@ def build_services(
         tasks,
         Planning(store, access, search, graph, similarity),
         entities,
-        Disks(store, access, embedder, search, neighbours, Publisher(store, embedder, local)),
+        Disks(store, access, embedder, search, neighbours, Publisher(store, embedder)),
         graph,
         memory,
         reflection,

@@ -140,6 +140,8 @@ class Item(Stored):
     summary: str = ""
     key_points: tuple[str, ...] = ()
     tags: tuple[str, ...] = authored(())
+    # Those of rules or a model. One that is not among `tags` was removed, and stays away.
+    auto_tags: tuple[str, ...] = ()
     category: str = authored("")
     visibility: str = "private"
     in_kb: bool = True
@@ -162,6 +164,11 @@ class Item(Stored):
     folders: tuple[str, ...] = ()  # within the reader's scope
     ingest_status: str | None = None  # queued or failed while its source is unread
     status_reason: str | None = None  # why reading or transcribing failed
+
+    @property
+    def own_tags(self) -> tuple[str, ...]:
+        """Tags that somebody chose."""
+        return tuple(tag for tag in self.tags if tag not in self.auto_tags)
 
     @property
     def state(self) -> Literal["queued", "ready", "transcribing", "failed"]:
@@ -441,6 +448,7 @@ class Passage(NamedTuple):
     visibility: str
     category: str
     tags: tuple[str, ...]
+    auto_tags: tuple[str, ...]
     metadata: Json
     created_at: datetime
     origin: str = Origin.YOU

@@ -51,6 +51,7 @@ _BASIS = (
     "summary",
     "key_points",
     "tags",
+    "auto_tags",
     "category",
     "metadata",
     "in_kb",

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from commonplace.database import Tx, scope_sql
-from commonplace.model import AUTHORED, Content, Entry, Item, Scope
+from commonplace.model import AUTHORED, BY_MODEL, Content, Entry, Item, Scope
 from commonplace.store import item_folders, rows
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
@@ -29,8 +29,8 @@ _IMPORTED = (
     "word_count",
     "status",
     *AUTHORED,
+    "auto_tags",
 )
-_DERIVED = ("tags_derived", "ai_generated", "cost_usd")  # metadata about derived fields
 
 
 def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None:
@@ -143,12 +143,10 @@ def changed_by_import(item: Item, before: Item) -> dict[str, Any]:
     if "content_id" in changes:
         return changes
     kept = {c for c in ("summary", "key_points", "category") if not getattr(item, c)}
-    if not item.tags and before.metadata.get("tags_derived"):
-        kept.add("tags")
+    if not item.tags and not before.own_tags:
+        kept |= {"tags", "auto_tags"}
     metadata = item.metadata | {
-        name: before.metadata[name]
-        for name in _DERIVED
-        if name in before.metadata and (name != "tags_derived" or "tags" in kept)
+        name: before.metadata[name] for name in BY_MODEL if name in before.metadata
     }
     changes = {c: value for c, value in changes.items() if c not in kept and c != "metadata"}
     return changes if metadata == before.metadata else changes | {"metadata": metadata}

@@ -61,8 +61,9 @@ class Jobs(Table):
         Return how many.
         """
         tx.run("DELETE FROM jobs WHERE kind = 'embed' AND state = 'failed'")  # they are queued anew
-        return _enqueue_embedding(
+        return _enqueue(
             tx,
+            "embed",
             tx.tuples(
                 f"""SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
                     LEFT JOIN vectors AS v ON {_OF_VECTOR} AND v.stamp = :stamp
@@ -72,6 +73,17 @@ class Jobs(Table):
             ),
         )
 
+    @writes
+    def enqueue_describing(self, tx: Tx) -> int:
+        """Queue each item whose summary is not by a model, which costs money; return how many."""
+        found = tx.tuples(
+            """SELECT i.library_id, i.id FROM items AS i WHERE i.ingest_status IS NULL
+               AND i.metadata NOT LIKE '%"ai_generated":true%' AND NOT EXISTS (
+                   SELECT 1 FROM jobs AS j WHERE j.library_id = i.library_id
+                   AND j.item_id = i.id AND j.kind = 'transform' AND j.state = 'queued')"""
+        )
+        return _enqueue(tx, "transform", found)
+
     async def enqueue_missing(self) -> int:
         """Queue each item that has sections without any vector, and no open or failed job.
 
@@ -79,7 +91,7 @@ class Jobs(Table):
         """
         if not await self._db.read(lambda tx: tx.tuples(_WITHOUT_VECTORS)):
             return 0
-        return await self._db.write(lambda tx: _enqueue_embedding(tx, tx.tuples(_WITHOUT_VECTORS)))
+        return await self._db.write(lambda tx: _enqueue(tx, "embed", tx.tuples(_WITHOUT_VECTORS)))
 
     @reads
     def count_open(self, tx: Tx, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
@@ -345,8 +357,8 @@ class Jobs(Table):
         return dict(tx.tuples("SELECT state, count(*) FROM jobs GROUP BY state"))
 
 
-def _enqueue_embedding(tx: Tx, items: Sequence[tuple[Any, ...]]) -> int:
-    insert_jobs(tx, [Job(new_id(), library_id, item_id, "embed") for library_id, item_id in items])
+def _enqueue(tx: Tx, kind: str, items: Sequence[tuple[Any, ...]]) -> int:
+    insert_jobs(tx, [Job(new_id(), library_id, item_id, kind) for library_id, item_id in items])
     return len(items)
 
 

@@ -110,7 +110,7 @@ def item_values(item: Item) -> tuple[Any, ...]:
 def unless_edited(name: str) -> str:
     """Return SQL that sets a derived column. Tags, category and metadata keep what somebody has
     changed since the item was read, at `:revision`."""
-    if name not in ("tags", "category", "metadata"):
+    if name not in ("tags", "auto_tags", "category", "metadata"):
         return f"{name} = :{name}"
     return f"{name} = CASE WHEN revision = :revision THEN :{name} ELSE {name} END"
 
@@ -146,9 +146,10 @@ def passage(row: tuple[Any, ...]) -> Passage:
             orjson.loads(row[11]),  # locator
             *row[12:15],
             tuple(orjson.loads(row[15])),  # tags
-            json_value(row[16]),  # metadata
-            from_micros(row[17]),
-            *row[18:],
+            tuple(orjson.loads(row[16])),  # auto_tags
+            json_value(row[17]),  # metadata
+            from_micros(row[18]),
+            *row[19:],
             None,
         )
     )

@@ -22,6 +22,7 @@ FIELDS: Json = {
     "key_points": (),
     "archived": False,
     "visibility": "private",
+    "auto_tags": (),
 }
 # Fields of our exports. In other notes they mean something else.
 ENTITY_FIELDS: Json = {

@@ -4,13 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 
 import Stemmer
 
+from commonplace.text import prose
 from commonplace.text.query_terms import for_embedding
 
-MOST_TAGS = 50
-_WORD = re.compile(r"[^\W_]+")
+_PROFIL = "profil"  # a keyword that is the beginning of words
+_WORD, _SPELLED = re.compile(r"[^\W_]+"), re.compile(r"\w+")  # parts of identifiers, whole ones
 
 DOMAINS = {
     "frontend": "ui ux component react vue css layout responsive",
@@ -41,6 +43,9 @@ _ALSO = {
     "chore": "configure configuration",
     "bug": "hotfix bugfix",
 }
+_KEYWORDS = frozenset(
+    chain.from_iterable(map(str.split, chain(DOMAINS.values(), TYPES.values(), _ALSO.values())))
+)
 # Words whose stem is that of a keyword, and which mean something else.
 _OTHERS = frozenset(
     {
@@ -76,42 +81,42 @@ def words_of(text: str) -> list[str]:
 
 
 def tags(
-    title: str,
-    content: str,
-    technologies: Sequence[str],
-    explicit: Sequence[str],
-    project: Iterable[str],
-) -> tuple[str, ...]:
-    """Return explicit tags, then domains of the words and technologies, then tags of the project
-    that the text names."""
-    said = words_of(f"{title} {content}")
+    title: str, content: str, technologies: Sequence[str], project: Iterable[str]
+) -> list[str]:
+    """Return domains of the words and technologies, then tags of the project that the text
+    names."""
+    in_title, in_content = words_of(title), _telling(content)
     tools = words_of(" ".join(technologies)) + ["".join(words_of(name)) for name in technologies]
-    named = _matches(DOMAINS, said + tools) | {
+    named = _matches(DOMAINS, [*in_title, *filter(_is_keyword, in_content), *tools]) | {
         domain for domain, names in TECHNOLOGIES.items() if {*tools} & {*names.split()}
     }
-    stems = set(_stems(tuple(said)))
+    stems = set(_stems((*in_title, *in_content)))
     of_project = [
         tag for tag in project if (own := set(_stems(tuple(words_of(tag))))) and own <= stems
     ]
-    seen: dict[str, str] = {}
-    for tag in [*explicit, *(domain for domain in DOMAINS if domain in named), *of_project]:
-        seen.setdefault(tag.casefold(), tag)
-    return tuple(seen.values())[: max(MOST_TAGS, len(explicit))]
+    return [domain for domain in DOMAINS if domain in named] + of_project
 
 
 def task_type(title: str, content: str) -> str | None:
     """Return the type that the title's first word names, else its others, else the content."""
     in_title = words_of(title)
-    for said in (in_title[:1], in_title):
+    for said in (in_title[:1], in_title, list(filter(_is_keyword, _telling(content)))):
         if found := _matches(TYPES, said):
             return next(name for name in TYPES if name in found)
-    said = [one for one in words_of(content) if one not in _OTHERS]
-    counts = Counter(_stems(tuple(said)))
-    found_often = {
-        name: sum(counts[stem] for stem in _keywords(keywords)) for name, keywords in TYPES.items()
-    }
-    best = max(TYPES, key=lambda name: found_often[name])
-    return best if found_often[best] else None
+    return None
+
+
+def _telling(content: str) -> list[str]:
+    """Return the words of the first sentence, and those said twice."""
+    found = list(prose.running(content)) or prose.sentences(content)
+    said = [_SPELLED.findall(sentence.lower()) for sentence in found]
+    counts = Counter(chain.from_iterable(said))
+    return [*chain(*said[:1]), *(word for word, count in counts.items() if count > 1)]
+
+
+def _is_keyword(word: str) -> bool:
+    """Whether it is spelled as in the lists: other forms tell little unless a title has them."""
+    return word in _KEYWORDS or word.startswith(_PROFIL)
 
 
 def common_tags(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]:
@@ -125,7 +130,7 @@ def common_tags(tag_lists: Iterable[Sequence[str]], least: int = 2) -> list[str]
 
 def _matches(table: Mapping[str, str], said: Sequence[str]) -> set[str]:
     plain = {one for one in said if one not in _OTHERS}
-    stems = set(_stems(tuple(plain)))
+    stems = {*_stems(tuple(plain)), *(_PROFIL for one in plain if one.startswith(_PROFIL))}
     return {
         name
         for name, keywords in table.items()

@@ -1,27 +1,28 @@
-"""Prose as a reader sees it: sentences without mark-up, their words, keyphrases and category."""
+"""Prose as a reader sees it: sentences without mark-up, a lead, key points, tags and category."""
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import chain
-from math import sqrt
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from math import log
+
+from commonplace.text.language import detect
+from commonplace.text.query_terms import UNSPACED
 
 ELLIPSIS = "…"
-UNSPACED = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf"
-    r"\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
 _FENCES = ("```", "~~~")
+# Tables, headings, directives, fields, definitions of links, code.
 _NOT_PROSE = re.compile(
-    r"^\s*(?:\||#|<|@|//|\$ |>>> |[-*_=~]{3,}\s*$)"
-)  # tables, headings, tags, code
-_LEAD = re.compile(r"^\s*(?:[-*+•>]\s+|\d{1,3}[.)]\s+|\[[ x]\]\s+)+")
-_IMAGE = re.compile(r"!\[[^\[\]\n]{0,200}\]\([^)\[\n]{0,2000}\)")
-_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^)\[\n]{0,2000}\)")
-_ADDRESS, _MARKS = (
-    re.compile(r"https?://\S+"),
-    re.compile(r"\*{1,3}|_{2,3}|~~|`+|</?[a-zA-Z][^<>\n]{0,200}>"),
+    r"[|#@+]|//|\.\. |\$ |>>> |\[[^\[\]]{1,200}\]: |:[\w -]{1,40}:(?: |$)|"
+    r"(?:-{3,}|={3,}|~{3,}|\*{3,}|_{3,}|\^{3,}|\"{3,}|'{3,}|`{3,}|\.{3,})$"
+)
+_QUOTED, _ITEM = re.compile(r"(?:>\s?)+"), re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s)?")
+_TAG = re.compile(r"<[/!?a-zA-Z][^<>`]{0,1000}>")
+_IMAGE = re.compile(r"!\[[^\[\]]{0,200}\](?:\([^()\[]{0,2000}\)|\[[^\[\]]{0,200}\])")
+_LINK = re.compile(r"\[([^\[\]]{0,200})\](?:\([^()\[]{0,2000}\)|\[[^\[\]]{0,200}\])")
+_MARKS = re.compile(
+    r"\*{1,3}|_{2,3}|~~|:[a-z:]{1,40}:(?=`)|`{1,3}_{0,2}|\|[\w .-]{1,60}\|_{0,2}|https?://\S+"
 )
 # A full stop ends a sentence before a space and no small letter; not after an abbreviation.
 END = re.compile(
@@ -29,96 +30,65 @@ END = re.compile(
     r"etc|z\.B|Fig)\.)"
     r"[\"'”’»)\]]{0,2}\s+(?![a-zà-öø-ÿ])|(?<=[。！？])"
 )
-# Words, and the marks that part them.
-_WORD = re.compile(
-    rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[.,;:!?()\[\]/|"
-    rf"\"“”„«»–—、，：；]"
-)
-_LONGEST_SENTENCE, _LONGEST_WORD = 1_000, 40
-_SURE = 0.25  # of the words are English stop words: then it is English
-
-# Snowball's English list, and other words without a subject. The general list has "computer".
-_ENGLISH_LIST = """
-    i me my myself we our ours ourselves you your yours yourself yourselves he him his himself
-    she her hers herself it its itself they them their theirs themselves what which who whom
-    this that these those am is are was were be been being have has had having do does did doing
-    a an the and but if or because as until while of at by for with about against between into
-    through during before after above below to from up down in out on off over under again
-    further then once here there when where why how all any both each few more most other some
-    such no nor not only own same so than too very s t can will just don should now ll re ve d m
-    isn aren wasn weren hasn haven hadn doesn didn won wouldn shan couldn mustn ain could would
-    may might must shall also however therefore thus yet still even ever never always often
-    sometimes usually already almost many much several every either neither another anything
-    something nothing one two three first second last next new old good better best like likely
-    well way ways thing things lot make makes made making get gets got getting go goes going
-    went come comes came take takes took use uses used using say says said see seen look know
-    known think want need needs let put within without across along around among upon per via
-    etc since though although whether rather quite really actually simply instead else able less
-    least different example became become becomes called based given found include includes
-    including show shows due start started"""
-_ENGLISH = frozenset(_ENGLISH_LIST.split())
+# Words, characters of scripts without spaces, marks.
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:-[^\W_{UNSPACED}]+)*|[^\w\s]|_")
+_CODE = re.compile(r"[{}\[\]=<>\\_|;#$]")
+_STARTS, _READ, _LONGEST_WORD = 300, 1_000, 40  # characters of a sentence, of a word
+_FEWEST, _EASY_CHARS = 4, 220  # words of a statement; longer ones make worse key points
 
 
 def sentences(text: str) -> list[str]:
     """Prose only: no tables, headings, code blocks, addresses."""
-    is_fenced = any(fence in text for fence in _FENCES)
-    # What begins with a letter is neither a mark nor behind one.
-    paragraphs = " ".join(
-        line
-        if line[:1].isalpha()
-        else "\0"
-        if not line or _NOT_PROSE.match(line)
-        else _LEAD.sub("\0", line).strip()
-        for line in map(str.lstrip, _outside_fences(text) if is_fenced else text.split("\n"))
-    ).split("\0")
-    plain = (_plain(paragraph) for paragraph in paragraphs if paragraph.strip())
-    return [whole for part in plain for sentence in END.split(part) if (whole := sentence.strip())]
+    return [sentence for _, block in _blocks(text) for sentence in _split(block)]
 
 
-def _outside_fences(text: str) -> Iterator[str]:
-    """Lines; a code block is an empty one."""
-    fence = ""
-    for line in text.split("\n"):
-        mark = line.lstrip(" \t")[:3]
-        if fence:
-            fence = "" if mark == fence else fence
-        elif mark in _FENCES:
-            fence = mark
-            yield ""
-        else:
-            yield line
+def running(text: str) -> Iterator[str]:
+    """Yield sentences that are not items of lists."""
+    return (sentence for is_item, b in _blocks(text) if not is_item for sentence in _split(b))
 
 
-def headings(text: str) -> Iterator[str]:
-    return (line.lstrip("# ") for line in text.split("\n") if line.startswith("#"))
+def lead(text: str, limit: int) -> list[str]:
+    """Return the first statements of running text: no list items, badges, navigation."""
+    return list(islice(filter(is_statement, running(text)), limit))
+
+
+def is_statement(sentence: str) -> bool:
+    """Whether it is long enough, and prose rather than code, numbers or an announcement."""
+    said = sum(token[0].isalpha() for token in _TOKEN.findall(sentence[:_STARTS]))
+    return said >= _FEWEST and not sentence.endswith((":", "：")) and is_readable(sentence)
+
+
+def is_readable(sentence: str) -> bool:
+    """Whether it has letters rather than numbers and marks of code."""
+    start = sentence[:_STARTS]
+    letters = sum(map(str.isalpha, start)) + start.count(" ")
+    return letters > 0.75 * len(start) and len(_CODE.findall(start)) < 0.02 * len(start)
 
 
 def words(sentence: str) -> list[str]:
-    """Return words in lower case with the punctuation between them, which separates neighbours."""
-    start = sentence[:_LONGEST_SENTENCE]
-    if start.isascii():
-        return [word for word in _WORD.findall(start.lower()) if len(word) <= _LONGEST_WORD]
-    return [word.lower() for word in _WORD.findall(start) if len(word) <= _LONGEST_WORD]
+    """Return words and marks in lower case; characters of scripts without spaces one by one."""
+    found = _TOKEN.findall(sentence[:_READ].lower())
+    return [token for token in found if len(token) <= _LONGEST_WORD]
 
 
-def stop_words(said: Counter[str]) -> frozenset[str]:
-    """Return the stop words of the language whose list the counted words use most."""
-    if sum(said[word] for word in _ENGLISH & said.keys()) >= _SURE * said.total():
-        return _ENGLISH
-    counted = {
-        language: sum(said[word] for word in silent & said.keys())
-        for language, silent in _lists().items()
-    }
-    return _lists()[max(counted, key=lambda language: (counted[language], language == "en"))]
+def key_points(
+    sentences: Iterable[str], counts: Mapping[str, int], silent: frozenset[str], limit: int
+) -> list[str]:
+    """Return the statements that say most of what the whole text comes back to, in order."""
+    worth = {}
+    for sentence in filter(is_statement, sentences):
+        said = {word for word in words(sentence) if word.isalpha() and word not in silent}
+        score = sum(log(1 + counts.get(word, 0)) for word in said) / (len(said) + 6)
+        worth[sentence] = score * min(1.0, _EASY_CHARS / len(sentence))
+    best = sorted(worth, key=lambda sentence: -worth[sentence])[:limit]
+    return [sentence for sentence in worth if sentence in best]
 
 
-@cache
-def _lists() -> dict[str, frozenset[str]]:
-    from stopwordsiso import langs, stopwords  # fifty languages, which few texts need
+@lru_cache(maxsize=8)
+def stop_words(language: str | None) -> frozenset[str]:
+    from stopwordsiso import has_lang, stopwords
 
-    return {language: frozenset(stopwords(language)) for language in sorted(langs())} | {
-        "en": _ENGLISH
-    }
+    return frozenset(stopwords(language) if language and has_lang(language) else ())
 
 
 def cut(text: str, limit: int) -> str:
@@ -131,107 +101,114 @@ def cut(text: str, limit: int) -> str:
     return (whole.rstrip(" ,;:–—-(") or whole) + ELLIPSIS
 
 
-def _plain(paragraph: str) -> str:
-    if "](" in paragraph:
-        paragraph = _LINK.sub(r"\1", _IMAGE.sub("", paragraph))
-    paragraph = _MARKS.sub("", paragraph)
-    if "://" in paragraph:
-        paragraph = _ADDRESS.sub("", paragraph)
-    return " ".join(paragraph.split())
+def _split(block: str) -> Iterator[str]:
+    return (whole for sentence in END.split(block) if (whole := sentence.strip()))
+
+
+def _blocks(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield list items (True) and paragraphs (False), without mark-up."""
+    lines: list[str] = []
+    fence, is_item, is_verbatim = "", False, False
+    for line in [*_TAG.sub("", _TAG.sub("", text)).split("\n"), ""]:
+        plain = line.strip()
+        if fence:
+            fence = "" if plain[:3] == fence else fence
+            continue
+        if plain[:1] == ">" and plain[:4] != ">>> ":
+            plain = _QUOTED.sub("", plain, count=1)
+        is_indented = line[:1] in (" ", "\t")
+        is_verbatim = (is_verbatim and (is_indented or not plain)) or (
+            not lines and not is_item and line.startswith(("    ", "\t"))
+        )
+        item, other = _ITEM.match(plain), _NOT_PROSE.match(plain)
+        if plain[:3] in _FENCES:
+            fence = plain[:3]
+        if item or other or fence or is_verbatim or not plain:
+            if lines and not (other and len(lines) == 1 and plain[:1] == plain[-1]):  # a heading
+                yield is_item, _plain(" ".join(lines))
+                is_verbatim = is_verbatim or lines[-1].endswith("::")
+            is_verbatim = is_verbatim or plain.startswith(".. ")
+            lines = []
+        if plain and not (other or fence or is_verbatim):
+            is_item = bool(item) or (is_item and (bool(lines) or is_indented))
+            lines.append(plain[item.end() :] if item else plain)
+
+
+def _plain(block: str) -> str:
+    """Return a block without mark-up; nothing of one that is mostly links."""
+    if "[" in block:
+        block = _IMAGE.sub("", block)
+        spelled, beside = _LINK.sub(r"\1", block), _LINK.sub("", block)
+        block = spelled if 2 * len(beside.strip()) >= len(spelled) else ""
+    return " ".join(_MARKS.sub("", block).split())
 
 
 # -- tags: what a text keeps coming back to, in its own words
 
-_LONGEST_TAG = 40
-_RUN = re.compile(rf"[{UNSPACED}]+")
-_IDEOGRAPHS = re.compile(
-    r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+|[\u30a1-\u30ff]{2,}"
-)
-_TITLE = 3  # a word of the title or of a heading counts as often
+_TAGS, _TERMS, _LONGEST_TAG = 5, 20, 40
+_SENTENCES = 50  # of so many more, a phrase must be said once more
+_STEM = 5  # letters that are compared, instead of stemming in each language
+_WRITTEN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u30a1-\u30ff]")
 
 
-def tags(
-    said: Counter[str],
-    sentences: Sequence[Sequence[str]],
-    titles: Sequence[Sequence[str]],
-    silent: frozenset[str],
-    limit: int,
-) -> tuple[str, ...]:
-    """`said`: how often the sentences say each of their words."""
-    telling = {
-        word
-        for word in chain(said, *titles)
-        if len(word) > 2 and word not in silent and not word[0].isdigit() and not _is_unspaced(word)
+def tags(title: str, sentences: Sequence[str], silent: frozenset[str]) -> tuple[str, ...]:
+    """Return words of the title, or else of the first sentence, that the text says again, and
+    phrases with a word of either that it says more often."""
+    often = 3 + len(sentences) // _SENTENCES
+    first = words("".join(sentences[:1]))
+    named = set(words(title) or first)
+    counts = {
+        run: count * (2 if named.issuperset(run) else 1)
+        for run, count in _said_again(sentences, silent)
+        if named.issuperset(run) or (count >= often and len(run) > 1 and {*run} & {*named, *first})
     }
-    counts = Counter({(word,): count for word, count in said.items() if word in telling})
-    for word in said.keys() - telling:
-        for gram in _grams(word, silent):
-            counts[gram,] += said[word]
-    for title in titles:
-        grams = {gram for word in title for gram in _grams(word, silent)}
-        counts.update({(word,): _TITLE for word in telling.intersection(title) | grams})
-    # A run that is said twice is made of words that are: the others need not be looked at.
-    again = {word for word in telling if counts[word,] > 1}
-    runs = Counter(run for sentence in sentences for run in _runs(sentence, again))
-    for title in titles:
-        runs.update({run: _TITLE for run in _runs(title, again) if run in runs})
-    worth = {
-        phrase: count * (1 + 0.8 * (len(phrase) - 1)) * _length(phrase)
-        for found, least in ((counts, 2 if len(sentences) > 3 else 1), (runs, 2))
-        for phrase, count in found.items()
-        if count >= least
-    }
-    chosen: list[tuple[str, ...]] = []
+    return tuple(_distinct(counts, _TAGS))
+
+
+def recurring(text: str) -> list[str]:
+    """Return the words and phrases that a text says again."""
+    return _distinct(dict(_said_again(sentences(text), stop_words(detect(text)))), _TERMS)
+
+
+def _said_again(
+    sentences: Iterable[str], silent: frozenset[str]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    counts = Counter(run for sentence in sentences for run in _runs(words(sentence), silent))
+    return ((run, count) for run, count in counts.items() if count > 1)
+
+
+def _distinct(counts: Mapping[tuple[str, ...], int], limit: int) -> list[str]:
+    """Return the runs that are said most, longer ones first, none with a word of another."""
+    chosen: list[str] = []
     taken: set[str] = set()
-    for phrase in sorted(worth, key=lambda phrase: (-worth[phrase], phrase)):
+    for run in sorted(counts, key=lambda run: (-counts[run] * len(run), run)):
+        is_written = bool(_WRITTEN.match(run[0]))
+        tag = ("" if is_written else " ").join(run)
+        stems = set() if is_written else {part[:_STEM] for one in run for part in one.split("-")}
+        is_new = taken.isdisjoint(stems) and not any(tag in one or one in tag for one in chosen)
+        if is_new and len(tag) <= _LONGEST_TAG:
+            chosen.append(tag)
+            taken |= stems
         if len(chosen) == limit:
             break
-        stems = {word[:-1] if word.endswith("s") and len(word) > 4 else word for word in phrase}
-        if taken.isdisjoint(stems) and not (
-            _RUN.match(phrase[0])
-            and any(phrase[0] in other or other in phrase[0] for other in taken)
-        ):
-            chosen.append(phrase)
-            taken |= stems
-    return tuple(dict.fromkeys(" ".join(phrase)[:_LONGEST_TAG] for phrase in chosen))
+    return chosen
 
 
-def _runs(words: Sequence[str], again: Container[str]) -> Iterator[tuple[str, ...]]:
-    """Two or three words side by side."""
-    before, last = "", ""
-    for word in words:
-        if word not in again:
-            before = last = ""
+def _runs(said: list[str], silent: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    """Yield words, and two or three side by side; two to four characters of Chinese, Japanese."""
+    run: list[str] = []
+    for at, word in enumerate(said):
+        is_written = bool(_WRITTEN.match(word))
+        is_label = at == 0 and said[1:2] == [":"]  # who says it
+        if run and bool(_WRITTEN.match(run[0])) != is_written:
+            run = []
+        is_telling = len(word) > 2 and word[0].isalpha() and word not in silent
+        if is_label or not (is_written or is_telling):
+            run = []
             continue
-        if last:
-            yield last, word
-            if before:
-                yield before, last, word
-        before, last = last, word
-
-
-def _is_unspaced(word: str) -> bool:
-    return not word.isascii() and _RUN.match(word) is not None
-
-
-def _grams(word: str, silent: frozenset[str]) -> Iterator[str]:
-    """What stands for words in texts without spaces: runs of two to four characters."""
-    if not _is_unspaced(word):
-        return
-    for part in _IDEOGRAPHS.findall(word):
-        sizes = (2, 3, 4) if len(part) > 4 else (max(2, len(part)),)
-        yield from (
-            gram
-            for size in sizes
-            for start in range(len(part) - size + 1)
-            if (gram := part[start : start + size]) not in silent
-        )
-
-
-def _length(phrase: tuple[str, ...]) -> float:
-    """Longer words are rarer by themselves; two ideographs say as much as six letters."""
-    letters = sum(len(word) * (3 if _is_unspaced(word) else 1) for word in phrase) / len(phrase)
-    return sqrt(min(letters, 12.0))
+        run = [*run[-3:], word]
+        sizes = range(2, 5) if is_written else range(1, 4)
+        yield from (tuple(run[-size:]) for size in sizes if size <= len(run))
 
 
 # -- categories, and words that indicate each, in English, German, French and Spanish

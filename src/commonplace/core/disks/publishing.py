@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from commonplace.core.disks.redaction import Outline, redacted, refuse_quotations
+from commonplace.core.disks.redaction import redacted, refuse_quotations
 from commonplace.core.ingest.pipeline import packed
 from commonplace.core.ingest.sources import KeyedLock
 from commonplace.errors import EmbeddingFailed, NotFound
@@ -18,9 +18,9 @@ from commonplace.model import (
     RedactedDisk,
     Scope,
 )
-from commonplace.ports import Embedder, Transformer
+from commonplace.ports import Embedder
 from commonplace.store import Store
-from commonplace.text import chunking
+from commonplace.text import chunking, prose
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 class Publisher:
     _store: Store
     _embedder: Embedder
-    _transformer: Transformer  # the local one: the text never leaves this machine
     # deriving takes seconds for a long text, so each caller does one at a time
     _turns: KeyedLock = field(default_factory=KeyedLock)
 
@@ -74,12 +73,8 @@ class Publisher:
         sections = await self._store.sections.of_item(item) or await asyncio.to_thread(
             chunking.cut, text, item.title
         )
-        texts = [section.text for section in sections]
-        outline = Outline(
-            (await self._transformer.transform(item.title, texts)).tags,
-            tuple([(await self._transformer.transform("", [each])).tags for each in texts]),
-        )
-        return await asyncio.to_thread(redacted, item, text, sections, outline, summary)
+        terms = await asyncio.to_thread(prose.recurring, text)
+        return await asyncio.to_thread(redacted, item, text, sections, terms, summary)
 
     async def current(self, published: Published) -> Published:
         """Return the view of the current revision. A view of an older one is never shown."""

@@ -6,7 +6,7 @@ these the view keeps headings and single terms, never a sentence.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from itertools import islice
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
@@ -39,23 +39,17 @@ _TELLING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """Recurring terms of an item and of each of its sections."""
-
-    terms: tuple[str, ...]
-    sections: tuple[tuple[str, ...], ...]
-
-
 def redacted(
-    item: Item, text: str, sections: Sequence[Section], outline: Outline, summary: str = ""
+    item: Item, text: str, sections: Sequence[Section], terms: Sequence[str], summary: str = ""
 ) -> RedactedDisk:
-    """Derive the complete public view of this revision. `summary`: the owner's own words for it."""
+    """Derive the complete public view of this revision.
+
+    `terms`: what recurs in the text. `summary`: the owner's own words for it.
+    """
     source = Source(text, [section.text for section in sections], item.title)
+    terms = [term for term in terms if source.is_term(term)]
     by_model = bool(item.metadata.get("ai_generated"))
-    tags = [
-        tag for tag in item.tags if not item.metadata.get("tags_derived") or source.is_term(tag)
-    ]
+    tags = [tag for tag in item.tags if tag not in item.auto_tags or source.is_term(tag)]
     address = public_address(item.url)
     disk = RedactedDisk(
         title=source.cut(mask_secrets(item.title)),
@@ -71,7 +65,7 @@ def redacted(
         disk,
         summary=quotes.take(mask_secrets(summary))
         or (by_model and _written(item, quotes))
-        or _outlined(sections, outline, source, quotes, disk.title),
+        or _outlined(sections, terms, source, quotes, disk.title),
     )
     disk = replace(disk, category=quotes.take(source.cut(mask_secrets(item.category))))
     disk = replace(
@@ -80,12 +74,12 @@ def redacted(
             _row(
                 section,
                 by_model,
-                [term for term in sorted(terms) if source.is_term(term)][:_SECTION_TERMS],
+                _said_in(section.text, terms),
                 source.heading(_last_heading(section)),
                 quotes,
                 disk.title,
             )
-            for section, terms in zip(sections, outline.sections, strict=True)
+            for section in sections
         ),
     )
     # Each piece was checked after the one before it. Check them again in reading order.
@@ -162,10 +156,13 @@ def _row(
 
 
 def _outlined(
-    sections: Sequence[Section], outline: Outline, source: "Source", quotes: "Allowance", title: str
+    sections: Sequence[Section],
+    terms: Sequence[str],
+    source: "Source",
+    quotes: "Allowance",
+    title: str,
 ) -> str:
     """Compose a summary from terms and headings, without a sentence of the source."""
-    terms = [term for term in outline.terms if source.is_term(term)][:_SUMMARY_TERMS]
     headings = list(
         dict.fromkeys(
             heading
@@ -174,13 +171,19 @@ def _outlined(
         )
     )
     quotes.take("About")
-    about = ", ".join(filter(None, map(quotes.take, terms)))
+    about = ", ".join(filter(None, map(quotes.take, terms[:_SUMMARY_TERMS])))
     quotes.take("Sections")
     parts = "; ".join(dict.fromkeys(filter(None, map(quotes.shorten, headings[:_OUTLINED]))))
     more = "; …" if len(headings) > _OUTLINED else ""
     return " ".join(
         filter(None, (about and f"About {about}.", parts and f"Sections: {parts}{more}."))
     )
+
+
+def _said_in(text: str, terms: Iterable[str]) -> list[str]:
+    """Return the terms of a section, in an order that tells nothing of the text's."""
+    plain = text.lower()
+    return sorted(list(filter(plain.__contains__, terms))[:_SECTION_TERMS])
 
 
 def _last_heading(section: Section) -> str:

@@ -37,6 +37,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.model.tags import derive_tags
 from commonplace.model.workflow import with_article
 from commonplace.ports import Embedder, Wake
 from commonplace.store.optimistic import retry_on_conflict
@@ -45,7 +46,7 @@ from commonplace.text import keyword_tags
 ALL_SECTIONS = 10_000
 TASKS_READ = 200  # of a project, to find the tags they share
 SEEN_WORKING = timedelta(minutes=10)
-_OF_THE_TEXT = ("summary", "key_points", "word_count")
+_OF_THE_TEXT = ("summary", "key_points", "tags", "auto_tags", "word_count")
 _HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # corrected items are not conflicts
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
@@ -386,14 +387,13 @@ class Entities(Service):
             count=False,
         )
         usual = [*project.tags, *keyword_tags.common_tags(task.tags for task in tasks)]
-        return replace(
-            item, tags=keyword_tags.tags(new.title, new.content, new.technologies, new.tags, usual)
-        )
+        found = keyword_tags.tags(new.title, new.content, new.technologies, usual)
+        return replace(item, **derive_tags(item, found))
 
     async def _prepared(
         self, item: Item, text: str, *, embed_up_to: int, embed_first: int = 0
     ) -> Prepared:
-        """Cut, summarize and embed a text, keeping the given tags, category and metadata. Only the
+        """Cut, summarize and embed a text, keeping the given category and metadata. Only the
         pipeline says whether a model wrote the summary: published views show model-written ones."""
         item = replace(item, metadata=rules.without_model_fields(item.metadata))
         made = await self._pipeline.prepare(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from commonplace.errors import Invalid
 from commonplace.model import AUTHORED, BY_MODEL, EntityType, Item, Json, Kind, now
+from commonplace.model.tags import choose_tags
 
 T = TypeVar("T")
 LONGEST_TITLE = 200
@@ -319,7 +320,7 @@ def validate_changes(item: Item, changes: dict[str, Any]) -> dict[str, Any]:
         )
     found = {name: checks[name](value) for name, value in changes.items()}
     found.pop("content", None)  # not a field of the item
-    return found
+    return found | (choose_tags(item, found["tags"]) if "tags" in found else {})
 
 
 def _joined(held: Json, sent: Json) -> Json:

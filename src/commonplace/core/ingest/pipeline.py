@@ -23,6 +23,7 @@ from commonplace.model import (
     EMBED,
     TRANSFORM,
     Annotation,
+    EntityType,
     Entry,
     Item,
     Job,
@@ -35,10 +36,11 @@ from commonplace.model import (
     new_id,
     now,
 )
+from commonplace.model.tags import derive_tags
 from commonplace.model.workflow import searchable
 from commonplace.ports import Embedder, Transformer, Vector, Vectors, Wake
 from commonplace.store import Store
-from commonplace.text import chunking
+from commonplace.text import chunking, keyword_tags, prose
 from commonplace.text.chunking import embedding_text
 
 T = TypeVar("T")
@@ -172,6 +174,17 @@ log = logging.getLogger(__name__)
 # sections embedded in the call; longer texts are found by keyword first, vectors follow
 IN_CALL = 8
 BRIEF = 5_000  # characters that are cut faster than a thread could be started
+SHORTEST = 60  # words of a document with a summary and automatic tags
+# Fields that a new text changes.
+OF_THE_TEXT = (
+    "summary",
+    "key_points",
+    "tags",
+    "auto_tags",
+    "category",
+    "metadata",
+    "word_count",
+)
 SHORT = 50_000  # characters summarized within the call: about a tenth of a second
 
 
@@ -218,7 +231,7 @@ class IngestPipeline:
             self._transformed(item.title, text, sections),
         )
         if made is not None:
-            item = replace(item, **described(item, made))
+            item = replace(item, **described(item, made, text))
             passages = [
                 replace(section, key_points=points)
                 for section, points in zip(passages, made.section_points, strict=True)
@@ -296,19 +309,32 @@ async def _aside(text: str, work: Callable[..., T], *more: Any) -> T:
     return work(text, *more) if len(text) <= BRIEF else await asyncio.to_thread(work, text, *more)
 
 
-def described(item: Item, made: Transformed) -> dict[str, Any]:
-    """Return the item's fields as summarized. Tags and a category chosen by people stay."""
-    changes: dict[str, Any] = {"summary": made.summary, "key_points": made.key_points}
-    if not item.metadata.get("category_given"):
-        changes["category"] = made.category
-    given = bool(item.tags) and not item.metadata.get("tags_derived")
+def described(item: Item, made: Transformed, text: str) -> dict[str, Any]:
+    """Return the item's fields as summarized. What people chose stays. A document gets automatic
+    tags if it has no others, a category if it has none, and neither tags nor a summary if it is
+    short."""
+    document = item.entity_type == EntityType.DOCUMENT
+    short = document and item.word_count < SHORTEST
     metadata = {name: value for name, value in item.metadata.items() if name not in BY_MODEL}
-    if not given:
-        changes["tags"] = made.tags
-        metadata["tags_derived"] = True
     if made.by_model:
         metadata |= {"ai_generated": True, "cost_usd": made.cost_usd}
-    return changes | {"metadata": metadata}
+    changes: dict[str, Any] = {"metadata": metadata}
+    if not item.metadata.get("summary_given"):
+        changes |= {"summary": "" if short else made.summary, "key_points": made.key_points}
+    if (
+        document
+        and not item.metadata.get("category_given")
+        and (made.by_model or item.category in ("", prose.OTHER))
+    ):
+        changes["category"] = made.category
+    if document:
+        return changes | derive_tags(item, () if short or item.own_tags else made.tags)
+    if item.entity_type == EntityType.TASK:
+        # Tags of its project were chosen when it was added, among those that its author sees.
+        of_project = [tag for tag in item.auto_tags if tag in item.tags]
+        found = keyword_tags.tags(item.title, text, item.technologies, of_project)
+        changes |= derive_tags(item, found)
+    return changes
 
 
 def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
@@ -365,7 +391,13 @@ class TransformJobs:
         self, scope: Scope, batch: Sequence[Item], transformer: Transformer
     ) -> None:
         sections = await self._store.sections.of_items(batch)
-        texts = await self._store.items.texts([item for item in batch if item.id not in sections])
+        texts = await self._store.items.texts(
+            [
+                item
+                for item in batch
+                if item.id not in sections or item.entity_type == EntityType.TASK
+            ]
+        )
         made = {}
         for item in batch:
             cut = sections.get(item.id) or chunking.cut(texts.get(item.id, ""), item.title)
@@ -380,7 +412,7 @@ class TransformJobs:
             [
                 Annotation(
                     item,
-                    described(item, made[item.id]),
+                    described(item, made[item.id], texts.get(item.id, "")),
                     made[item.id].section_points if item.id in sections else (),
                 )
                 for item in items.values()

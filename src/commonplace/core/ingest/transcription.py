@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from commonplace.core.ingest.pipeline import IngestPipeline
+from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline
 from commonplace.core.ingest.sources import MEGABYTE, segments
 from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
@@ -215,10 +215,7 @@ class TranscribeJobs:
             known=known,
             auto_transform=bool(item.metadata.get("auto_transform")),
         )
-        changes = {
-            name: getattr(made.item, name)
-            for name in ("summary", "key_points", "tags", "category", "metadata", "word_count")
-        }
+        changes = {name: getattr(made.item, name) for name in OF_THE_TEXT}
         await self._store.items.update(
             Scope(item.library_id),
             item.id,

@@ -17,6 +17,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
+from commonplace.model.tags import choose_tags
 from commonplace.model.workflow import MACHINES, enter_state
 
 
@@ -111,11 +112,7 @@ def _archive_changes(item: Item, archived: bool) -> Changes:
 
 def _given(item: Item, changes: Changes) -> Changes:
     """Remember that somebody chose tags or category, so that summaries do not replace them."""
-    metadata = {
-        name: value
-        for name, value in item.metadata.items()
-        if name != "tags_derived" or "tags" not in changes
-    }
-    if "category" in changes:
-        metadata["category_given"] = True
-    return {"metadata": metadata} if metadata != item.metadata else {}
+    own = choose_tags(item, changes["tags"]) if "tags" in changes else {}
+    if "category" in changes and not item.metadata.get("category_given"):
+        own["metadata"] = item.metadata | {"category_given": True}
+    return own

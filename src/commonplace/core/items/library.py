@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
+from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import (
     KeyedLock,
     Sources,
@@ -217,18 +217,7 @@ class Library(Service):
         made = await self._pipeline.prepare(
             replace(item, title=title, metadata=about), content.text, content.marks
         )
-        changes = {
-            name: getattr(made.item, name)
-            for name in (
-                "title",
-                "summary",
-                "key_points",
-                "tags",
-                "category",
-                "metadata",
-                "word_count",
-            )
-        }
+        changes = {name: getattr(made.item, name) for name in ("title", *OF_THE_TEXT)}
         renewed = await self._store.items.replace_content(
             caller.scope,
             item.id,

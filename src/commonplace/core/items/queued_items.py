@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from commonplace.core.ingest.pipeline import job_for
+from commonplace.core.ingest.pipeline import OF_THE_TEXT, job_for
 from commonplace.core.ingest.sources import metadata_of, private_key, title_of, url_key
 from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
@@ -116,16 +116,7 @@ class QueuedItems(Service):
         )
         changes = {
             name: getattr(made.item, name)
-            for name in (
-                "title",
-                "summary",
-                "key_points",
-                "tags",
-                "category",
-                "metadata",
-                "word_count",
-                "transcription_status",
-            )
+            for name in ("title", *OF_THE_TEXT, "transcription_status")
         }
         kept = await self._store.queued_items.complete_ingest(
             Scope(item.library_id),

@@ -149,6 +149,8 @@ def _record(
     front, exported = note.front, _uuid(note.front.get("id"))
     own = _OWN | _OF_ENTITIES if exported else _OWN - {"id"}
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
+    if front.get("summary") and not exported:
+        metadata = metadata | {"summary_given": True}
     created = note.created_at or now()
     # The same file in the same folder is the same item, also after an edit.
     item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root / path).as_uri()}"))

@@ -226,6 +226,7 @@ CREATE TABLE items (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
   tags TEXT NOT NULL,
+  auto_tags TEXT NOT NULL DEFAULT '[]',  -- made by rules or a model; not in tags: removed
   languages TEXT NOT NULL DEFAULT '[]',
   technologies TEXT NOT NULL DEFAULT '[]',
   assignees TEXT NOT NULL DEFAULT '[]',
@@ -400,7 +401,8 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER items_view_is_old AFTER UPDATE OF
-  content_id, title, url, summary, key_points, tags, category, metadata, in_kb, word_count ON items
+  content_id, title, url, summary, key_points, tags, auto_tags, category, metadata, in_kb, word_count
+  ON items
   FOR EACH ROW EXECUTE FUNCTION view_is_old();
 
 -- A save outlives unpublishing, showing nothing, and is deleted with the item.

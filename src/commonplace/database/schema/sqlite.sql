@@ -226,6 +226,7 @@ CREATE TABLE items (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
   tags TEXT NOT NULL,
+  auto_tags TEXT NOT NULL DEFAULT '[]',  -- made by rules or a model; not in tags: removed
   languages TEXT NOT NULL DEFAULT '[]',
   technologies TEXT NOT NULL DEFAULT '[]',
   assignees TEXT NOT NULL DEFAULT '[]',
@@ -388,7 +389,8 @@ CREATE INDEX published_stale ON published (library_id, item_id) WHERE change <> 
 
 -- A trigger, so that no write to an item can leave its view looking current.
 CREATE TRIGGER items_view_is_old AFTER UPDATE OF
-  content_id, title, url, summary, key_points, tags, category, metadata, in_kb, word_count ON items
+  content_id, title, url, summary, key_points, tags, auto_tags, category, metadata, in_kb, word_count
+  ON items
 BEGIN
   UPDATE published SET change = change + 1
     WHERE library_id = new.library_id AND item_id = new.id;

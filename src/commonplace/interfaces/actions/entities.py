@@ -63,7 +63,6 @@ from commonplace.settings import Settings
 if TYPE_CHECKING:
     from commonplace.core.services import Services
 
-_INTERNAL = ("front_matter", "tags_derived")
 THRESHOLD = 0.85  # the similarity from which a conflict is reported
 
 
@@ -241,7 +240,7 @@ def public_metadata(metadata: Json, said: Any = ()) -> Json:
 
     Anybody can write metadata, so it never states an item's status or who added it.
     """
-    hidden = {*_INTERNAL, *said}
+    hidden = {"front_matter", *said}
     return {name: value for name, value in metadata.items() if name not in hidden}
 
 

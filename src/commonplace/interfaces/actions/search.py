@@ -42,7 +42,7 @@ from commonplace.interfaces.actions.shapes import (
     said,
     to_the_second,
 )
-from commonplace.model import Caller, Hit, ItemFilter, Json, Mode, SearchResult
+from commonplace.model import Caller, EntityType, Hit, ItemFilter, Json, Mode, SearchResult
 
 if TYPE_CHECKING:
     from commonplace.core.items.item_parts import ItemPart
@@ -213,9 +213,10 @@ RESULTS_TOOL = Shape("EntityResultsByTool", None, base=SEARCHED, results=_result
 
 
 def _brief(hit: Hit, call: Call) -> Json:
-    """Leave out derived tags, and the section if it is the first, where reading begins anyway."""
+    """Leave out automatic tags of documents, and the first section, where reading begins anyway."""
     told = {name: value for name, value in _about_hit(hit, call).items() if value}
-    if hit.passage.metadata.get("tags_derived"):
+    passage = hit.passage
+    if passage.entity_type == EntityType.DOCUMENT and {*passage.tags} <= {*passage.auto_tags}:
         told.pop("tags", None)
     return told
 

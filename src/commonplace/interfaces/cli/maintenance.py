@@ -34,11 +34,13 @@ async def setup(context: CommandContext) -> None:
 
 
 async def reindex(session: Session) -> None:
-    """Compute missing vectors, or all vectors after a change of embedder. Search keeps working."""
+    """Compute missing vectors, or all vectors after a change of embedder, and make automatic tags
+    and summaries anew. Search keeps working."""
     session.require_owner()
     services = session.services
     await services.embedder.query("Is it there?")  # else every item would be tried, and postponed
     queued = await services.store.jobs.enqueue_embedding(services.embedder.stamp)
+    described = await services.store.jobs.enqueue_describing()
     await run_jobs(services, "Making vectors")
     left = await services.store.jobs.enqueue_embedding(services.embedder.stamp)
     if left:
@@ -48,8 +50,9 @@ async def reindex(session: Session) -> None:
         )
     stamp = services.embedder.stamp
     session.show(
-        {"items": queued, "stamp": stamp},
-        f"All vectors are made by {stamp} (queued: {output.count_items(queued)}).",
+        {"items": queued, "stamp": stamp, "described": described},
+        f"All vectors are made by {stamp} (queued: {output.count_items(queued)}). "
+        f"Tags and summaries were made anew of {output.count_items(described)}.",
     )
 
 
