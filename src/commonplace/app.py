@@ -81,8 +81,12 @@ async def open_app(
         background = [app.access.keep_flushing()]
         background += [app.worker.another().run() for _ in range(workers)]
         if workers:
-            background += [app.feeds.keep_polling(), app.uploads.run_cleanup()]
-            background += [app.oauth.keep_tidy()]
+            background += [
+                app.feeds.keep_polling(),
+                app.uploads.run_cleanup(),
+                app.oauth.keep_tidy(),
+                app.webhooks.keep_queuing(),
+            ]
         stack.push_async_callback(_stop, list(map(asyncio.create_task, background)))
         yield app
 

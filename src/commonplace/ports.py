@@ -1,6 +1,6 @@
 """Protocols that have several implementations, chosen by settings, and the values they exchange."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,6 +155,13 @@ class Fetcher(Closable, Protocol):
         `known`: validators of an earlier response; if nothing is newer, `unchanged` is set.
         `redirects`: False refuses them.
         """
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        """Send a body, and return the status of the response, also of a redirect. Raises
+        IngestFailed."""
+
+    async def check(self, url: str) -> None:
+        """Raise IngestFailed if the address is invalid, or leads to a private network."""
 
 
 class Extractor(Closable, Protocol):

@@ -17,7 +17,7 @@ VERBS = re.compile(
     "|edit|estimate|evaluate|explore|export|extract|fetch|file|find|finish|follow|gather|import"
     "|install|invite|keep|link|list|look|manage|mark|move|open|prepare|preview|print|publish|read|reject"
     "|remember|remove|rename|replace|restore|retry|revoke|run|save|search|serve|set|show|start"
-    "|submit|suggest|supersede|unblock|unfollow|unpublish|update|withdraw|write)[ ,]",
+    "|submit|suggest|supersede|test|unblock|unfollow|unpublish|update|withdraw|write)[ ,]",
     re.IGNORECASE,
 )
 

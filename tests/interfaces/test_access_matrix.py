@@ -21,7 +21,16 @@ from commonplace.interfaces.actions.fields import Input, Patch
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
 from commonplace.interfaces.mcp.tools import MANAGED
-from commonplace.model import Caller, Capability, FullItem, Json, Role, Subscription, new_id
+from commonplace.model import (
+    Caller,
+    Capability,
+    FullItem,
+    Json,
+    Role,
+    Subscription,
+    Webhook,
+    new_id,
+)
 from tests.interfaces.house import ADDRESS, LONG_TEXT, House, call_tool, open_house, rpc
 from tests.interfaces.oauth_flow import connected
 
@@ -91,6 +100,7 @@ TARGETS = {
     "candidate_id": "candidate",
     "job_id": "job",
     "upload_id": "upload",
+    "webhook_id": "webhook",
 }
 SPECIAL_TARGETS = {
     **dict.fromkeys(("get_version", "compare_version"), "rewritten"),
@@ -129,6 +139,7 @@ MORE: dict[str, Json] = {
 }
 # Refusals that only those hear who see the target, or may call it at all: they count as success.
 SEEN = {
+    "create_webhook": "private",
     "add_epic": "require a project",
     "add_task": "require a project",
     "follow_feed": "private",
@@ -344,6 +355,9 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
             new_id(), by.library_id, f"https://example.org/{name}", name, by.person_id
         )
         return (await house.app.store.feeds.create(feed)).id, ""
+    if what == "webhook":
+        hook = Webhook(new_id(), by.library_id, by.person_id, None, "http://127.0.0.1/", (), "")
+        return (await house.app.store.webhooks.create(hook)).id, ""
     if what in ("invitation", "member"):
         invitation, secret = await house.app.members.invite(by, Role.VIEWER)
         if what == "invitation":
@@ -405,13 +419,15 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # whoever announced it, and nobody else
     if what == "unpublished":
         return False  # to be saved by others
+    if what == "webhook" and character in ("reader", "viewer", *OF_FOLDERS, "kb_only"):
+        return False  # only those that they created themselves
     if what == "feed" and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they follow themselves
     if what == "candidate" and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they queued themselves
     if what == "folder" and character in OF_FOLDERS:
         return False  # a new one is in the scope of no token
-    if what in ("folder", "token", "feed", "member", "invitation", "candidate"):
+    if what in ("folder", "token", "feed", "webhook", "member", "invitation", "candidate"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
 

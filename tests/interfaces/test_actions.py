@@ -129,6 +129,11 @@ CASES: dict[str, Json] = {
     "accept_candidate": {"candidate_id": "{candidate}"},
     "reject_candidate": {"candidate_id": "{candidate}"},
     "list_events": {"limit": 5},
+    "list_webhooks": {},
+    "create_webhook": {"url": "{web}/hook", "events": ["item.ready"]},
+    "get_webhook": {"webhook_id": "{webhook}"},
+    "delete_webhook": {"webhook_id": "{webhook}"},
+    "test_webhook": {"webhook_id": "{webhook}"},
     "get_me": {},
     "list_tokens": {},
     "create_token": {"name": "laptop", "expires_days": 30},
@@ -278,6 +283,7 @@ async def fill(folder: Path, web: str, host: str) -> Stock:
         ids["upload"] = await upload("a.md", "text/markdown", b"# Notes\n\nOf the harbour.")
         ids["recording"] = await upload("whistle.mp3", "audio/mpeg", whistle)
         ids["feed"] = (await post("/api/v1/feeds", {"url": f"{web}/news.xml"}))["id"]
+        ids["webhook"] = (await post("/api/v1/webhooks", {"url": f"{web}/hook"}))["id"]
         ids["project"] = await entity("project", "Harbour")
         of = {"project": ids["project"]}
         for name in ("epic", "begun"):
@@ -405,7 +411,7 @@ ID = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|(?<![A-Za-z0-9])[2-9a-hjkmnp-zA-HJ-NP-Z]{12}(?![A-Za-z0-9])"
 )
-SECRET = re.compile(r"(sk|inv)_[\w-]{43}")
+SECRET = re.compile(r"(sk|inv)_[\w-]{43}|whsec_[\w+/]{43}=")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 
 

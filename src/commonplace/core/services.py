@@ -12,9 +12,15 @@ from commonplace.core.entities.duplicates import Duplicates
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.events.events import Events, Poller
+from commonplace.core.events.webhooks import Sender, WebhookJobs, Webhooks
 from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
-from commonplace.core.ingest.transcription import Quota, Recordings, TranscribeJobs, Webhooks
+from commonplace.core.ingest.transcription import (
+    Quota,
+    Recordings,
+    TranscribeJobs,
+    TranscriptionWebhooks,
+)
 from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
@@ -45,7 +51,7 @@ from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM
+from commonplace.model import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM, WEBHOOK
 from commonplace.ports import (
     Blobs,
     Captions,
@@ -86,7 +92,7 @@ class Services:
     search: Search
     uploads: Uploads
     feeds: Feeds
-    webhooks: Webhooks
+    transcription_webhooks: TranscriptionWebhooks
     tasks: Tasks
     planning: Planning
     entities: Entities
@@ -103,6 +109,7 @@ class Services:
     annotations: Annotations
     library_map: LibraryMap
     events: Events
+    webhooks: Webhooks
     worker: Worker
 
 
@@ -174,8 +181,10 @@ def build_services(
         Memory(store, access, entities, tasks),
     )
     reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)
+    sender = Sender(fetcher, settings)
     handlers: dict[str, Handler] = {
         EMBED: EmbedJobs(store, embedder),
+        WEBHOOK: WebhookJobs(store, access, sender),
         LINK: LinkJobs(store, auto_linker),
         REMOVE: RemoveJobs(store, epics),
         TRANSFORM: TransformJobs(store, local, chosen),
@@ -222,7 +231,7 @@ def build_services(
         search,
         uploads,
         Feeds(store, access, fetcher, extractor, library, folders, settings),
-        Webhooks(wake, settings),
+        TranscriptionWebhooks(wake, settings),
         tasks,
         Planning(store, access, search, graph, similarity),
         entities,
@@ -239,5 +248,6 @@ def build_services(
         Annotations(store, access, entities),
         LibraryMap(store, access, embedder),
         Events(store, access, Poller(store)),
+        Webhooks(store, access, sender),
         Worker(store, wake, handlers),
     )

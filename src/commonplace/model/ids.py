@@ -32,6 +32,11 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def moment(at: datetime) -> str:
+    """Return a time as answers show it."""
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def parse_time(value: object) -> datetime | None:
     """Return the time that an ISO 8601 text names, in UTC if it names no zone; None if it is not
     one."""

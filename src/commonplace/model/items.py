@@ -229,6 +229,7 @@ TRANSFORM = "transform"  # write summary, key points, tags and category
 TRANSCRIBE = "transcribe"  # turn a recording into text
 LINK = "link"  # link an entity to similar ones
 REMOVE = "remove"  # delete an item once its undo period is over
+WEBHOOK = "webhook"  # send events to an address
 Progress = Callable[[float, str], Awaitable[None]]  # the share done, 0..1, and the next step
 Advance = Callable[[int, int], None]  # (done so far, in all)
 
@@ -250,7 +251,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job(Stored):
-    item_id: str
+    item_id: str | None  # None: of no item
     kind: str
     state: JobState = JobState.QUEUED
     attempts: int = 0

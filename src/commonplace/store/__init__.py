@@ -28,7 +28,7 @@ from commonplace.store import (
     uploads,
     versions,
 )
-from commonplace.store.events import log
+from commonplace.store.events import log, webhooks
 from commonplace.store.people import accounts, members, oauth, people
 
 FILE = "commonplace.sqlite3"
@@ -65,6 +65,7 @@ class Store(Table):
         self.candidates = candidates.Candidates(db)
         self.versions = versions.Versions(db)
         self.events = log.Events(db)
+        self.webhooks = webhooks.Webhooks(db)
 
     async def open(self) -> None:
         """Connect, and create the schema if it is missing, under a lock."""

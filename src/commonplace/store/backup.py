@@ -63,6 +63,7 @@ TABLES = (
     "invitations",
     "event_counters",
     "event_log",
+    "webhooks",
 )
 _SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 

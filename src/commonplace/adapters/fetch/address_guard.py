@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
@@ -49,6 +50,10 @@ _CLOSED_V6 = [
     )
 ]
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+
+class HostNotFound(IngestFailed):
+    pass
 
 
 def is_public(address: Address) -> bool:
@@ -133,6 +138,11 @@ class AddressGuard:
                 failure = failure or error
         raise failure or IngestFailed(f"The host {host} was not found.")
 
+    async def check(self, host: str, port: int) -> None:
+        """Raise IngestFailed if a host is in a private network. One that is not found may be."""
+        with suppress(HostNotFound):
+            await self._addresses(host, port)
+
     async def _addresses(self, host: str, port: int) -> list[Address]:
         addresses = await self._look_up(host, port)
         private = next((address for address in addresses if not is_public(address)), None)
@@ -151,7 +161,7 @@ class AddressGuard:
         try:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
-            raise IngestFailed(
+            raise HostNotFound(
                 f"The host {host} was not found.",
                 transient=isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN,
             ) from None

@@ -164,6 +164,19 @@ class WebFetcher:
 
         return await self._follow(parse_url(url), request, load)
 
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
+        async def status(
+            answer: httpcore.Response, headers: httpx.Headers, at: httpx.URL, budget: TimeBudget
+        ) -> int:
+            return answer.status
+
+        return await self._follow(parse_url(url), OutgoingRequest("POST", headers, body), status)
+
+    async def check(self, url: str) -> None:
+        parsed = parse_url(url)
+        port = parsed.port or (443 if parsed.scheme == "https" else 80)
+        await self._guard.check(parsed.raw_host.decode("ascii"), port)
+
     async def close(self) -> None:
         """Do nothing: no connection outlives its request."""
 

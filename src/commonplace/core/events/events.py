@@ -31,7 +31,11 @@ class EventView:
     at: datetime
     item_id: str
     actor: str | None
-    progress: float | None = None  # of a job, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress(EventView):
+    progress: float  # 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ class Events(Service):
         told.clear()
         told.update({job.id: job.progress for job in jobs})
         return [
-            EventView(job.id, JOB_PROGRESS, now(), job.item_id, None, job.progress) for job in fresh
+            JobProgress(job.id, JOB_PROGRESS, now(), job.item_id or "", None, job.progress)
+            for job in fresh
         ]
 
     def _require_room(self, caller: Caller) -> None:

@@ -145,7 +145,7 @@ class EmbedJobs:
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
-        item_ids = [job.item_id for job in jobs]
+        item_ids = [job.item_id for job in jobs if job.item_id]
         while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
             documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
             parts = [
@@ -382,7 +382,7 @@ class TransformJobs:
 
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
         """Describe items. Items deleted while their job waited are skipped."""
-        scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs]
+        scope, item_ids = Scope(jobs[0].library_id), [job.item_id for job in jobs if job.item_id]
         items = (await self._store.items.get_many(scope, item_ids)).values()
         for batch in _batches(items, attrgetter("word_count"), WORDS):
             await self._describe_batch(scope, batch, transformer)

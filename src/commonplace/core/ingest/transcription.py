@@ -286,7 +286,7 @@ def _month() -> str:
 
 
 @dataclass(eq=False)
-class Webhooks:
+class TranscriptionWebhooks:
     """Webhooks of transcription services: a reason to poll them at once, and nothing more."""
 
     _wake: Wake

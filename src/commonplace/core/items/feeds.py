@@ -11,15 +11,13 @@ from commonplace.core.ingest.sources import MEGABYTE
 from commonplace.core.items.drafts import Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
-from commonplace.core.people.authorization import DELETE, READ, WRITE, Service, bearer_of, may, verb
-from commonplace.errors import CommonplaceError, ForbiddenScope, IngestFailed, NotFound
+from commonplace.core.people.authorization import DELETE, READ, WRITE, Service, verb
+from commonplace.errors import CommonplaceError, IngestFailed, NotFound
 from commonplace.model import (
     Caller,
-    Capability,
     Feed,
     FeedEntry,
     Json,
-    Role,
     Subscription,
     digest,
     find_by_id,
@@ -117,7 +115,8 @@ class Feeds(Service):
 
     async def _add_new(self, feed: Subscription, entries: Sequence[FeedEntry]) -> str | None:
         """Add new entries, oldest first. Returns the last error."""
-        caller = await self._subscriber(feed)
+        # The polling interval is limit enough.
+        caller = await self._access.deputy(feed.library_id, feed.person_id, feed.token_id)
         known = await self._store.feeds.handled_entries(feed, TRIES)
         fresh = [
             entry
@@ -158,29 +157,6 @@ class Feeds(Service):
             )
             return f"{entry.title}: {error.message}"
         return None
-
-    async def _subscriber(self, feed: Subscription) -> Caller:
-        """Return the subscriber with their current rights and no hourly limit: the polling interval
-        limits feeds."""
-        if feed.token_id is None:
-            role = await self._store.people.role(feed.person_id, feed.library_id)
-            if role is None:
-                raise ForbiddenScope("The subscriber is no longer a member of the library.")
-            return Caller(
-                feed.library_id,
-                feed.person_id,
-                "feed",
-                may(Role(role), frozenset(Capability)),
-                role=Role(role),
-            )
-        for token in await self._store.tokens.of_library(feed.library_id):
-            if (
-                token.id == feed.token_id
-                and token.revoked_at is None
-                and (token.expires_at is None or token.expires_at > now())
-            ):
-                return bearer_of(token)
-        raise ForbiddenScope("The token that subscribed has expired or was revoked.")
 
     async def _of(self, caller: Caller) -> list[Subscription]:
         whole = caller.whole_library

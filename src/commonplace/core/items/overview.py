@@ -7,7 +7,18 @@ from datetime import timedelta
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Service, verb
 from commonplace.core.search.search import incomplete
-from commonplace.model import EMBED, Caller, Folder, FolderImpact, Job, JobState, Json, Role, now
+from commonplace.model import (
+    EMBED,
+    Caller,
+    Folder,
+    FolderImpact,
+    Job,
+    JobState,
+    Json,
+    Role,
+    Webhook,
+    now,
+)
 from commonplace.ports import Embedder
 from commonplace.settings import Settings
 from commonplace.store.statistics import Totals
@@ -33,6 +44,7 @@ class Report:
     added: dict[str, int]  # by day, without gaps
     calls: dict[str, int]
     folders: tuple[Folder, ...]  # the fullest first
+    webhooks: tuple[Webhook, ...]  # whose last attempt failed
 
 
 @dataclass(eq=False)
@@ -79,6 +91,9 @@ class Overview(Service):
             _filled(await store.figures.added_by_day(scope, since)),
             _filled(await store.figures.calls_by_day(caller.library_id, since)),
             tuple(folders),
+            tuple(
+                each for each in await store.webhooks.of_library(caller.library_id) if each.error
+            ),
         )
 
     @verb(READ, "folder", target="folder_id", needs=FULL_WRITE)
@@ -99,7 +114,9 @@ class Overview(Service):
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
         """Pair jobs with the titles of their items, skipping deleted ones."""
-        items = await self._store.items.get_many(caller.scope, {job.item_id for job in jobs})
+        items = await self._store.items.get_many(
+            caller.scope, {job.item_id for job in jobs if job.item_id}
+        )
         return tuple((job, items[job.item_id].title) for job in jobs if job.item_id in items)
 
 

@@ -4,14 +4,12 @@ type."""
 import asyncio
 import hashlib
 import hmac
-import secrets
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from commonplace.core.ingest.sources import SPEECH
-from commonplace.errors import Invalid, StorageFailed, Unauthorized
-from commonplace.model import Upload, new_id, now
+from commonplace.core.people.signing_key import signing_key
+from commonplace.errors import Invalid, Unauthorized
+from commonplace.model import Upload, now
 from commonplace.settings import Settings
 from commonplace.store import Store
 
@@ -44,27 +42,7 @@ class UploadLinks:
         return await self._store.uploads.get(upload_id)
 
     def _key(self) -> bytes:
-        """Read the signing key, or create it. It lies in the data folder that all servers share."""
-        file = self._settings.data_dir / "upload.key"
-        try:
-            if not file.exists():
-                _write_key(file)
-            return file.read_bytes()
-        except OSError as error:
-            raise StorageFailed(
-                f"The key that signs upload links cannot be written: {error.strerror}."
-            ) from error
-
-
-def _write_key(file: Path) -> None:
-    draft = file.with_name(f".upload.key.{new_id()}")
-    draft.touch(0o600)
-    try:
-        draft.write_bytes(secrets.token_bytes(32))
-        with suppress(FileExistsError):  # another process was first
-            file.hardlink_to(draft)
-    finally:
-        draft.unlink()
+        return signing_key(self._settings.data_dir, "upload")
 
 
 def _sign(key: bytes, upload_id: str, expires: str) -> str:

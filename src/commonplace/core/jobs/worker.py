@@ -15,7 +15,7 @@ from typing import Protocol
 
 from commonplace.errors import CommonplaceError, IngestFailed, NotFound
 from commonplace.malloc_trim import release_memory
-from commonplace.model import EMBED, INGEST, TRANSFORM, Job, now
+from commonplace.model import EMBED, INGEST, TRANSFORM, WEBHOOK, Job, now
 from commonplace.ports import Wake
 from commonplace.store import Store
 
@@ -35,7 +35,7 @@ PRUNE_SECONDS = 3600
 EVENTS_KEPT = timedelta(days=7)
 PATIENT_SECONDS = 60.0
 QUIET_SECONDS = 2.0  # a batch of an import takes more than a second to become visible
-LANES = {INGEST: 4}  # a slow page or a large file does not block the others
+LANES = {INGEST: 4, WEBHOOK: 4}  # a slow page or a large file does not block the others
 AFTER = {TRANSFORM: EMBED}  # embedding comes before summarizing
 
 

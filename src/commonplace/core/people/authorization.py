@@ -118,6 +118,19 @@ class Access:
             return await self._by_access_token(bearer, mcp=mcp)
         return await self._by_jwt(bearer)
 
+    async def deputy(self, library_id: str, person_id: str, token_id: str | None) -> Caller:
+        """Return the caller of what a person or token once set up, with their present rights and no
+        limits. Unauthorized: they have none any more."""
+        if token_id is None:
+            role = await self._store.people.role(person_id, library_id)
+            if role is None:
+                raise Unauthorized("Its person is no longer a member of the library.")
+            rights = may(Role(role), frozenset(Capability))
+            return Caller(library_id, person_id, "", rights, role=Role(role))
+        tokens = await self._store.tokens.of_library(library_id)
+        token = next((each for each in tokens if each.id == token_id), None)
+        return replace(_checked(token, "Create it again with a new one."), limit_key=None)
+
     async def owner(self) -> Caller | None:
         """Return the first person, for local use: all capabilities, no limits."""
         people = await self._store.people.all()

@@ -522,13 +522,36 @@ CREATE TABLE event_log (
 );
 CREATE INDEX event_log_item ON event_log (library_id, item_id, seq);
 
+-- Addresses that events are sent to. They end with the token or membership that they belong to.
+CREATE TABLE webhooks (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  token_id TEXT,                -- whose scope it has
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  secret_digest TEXT NOT NULL,  -- of the secret, which is derived from the server's key
+  seq BIGINT NOT NULL,          -- the last event that was sent or passed over
+  created_at BIGINT NOT NULL,
+  delivered_at BIGINT,
+  disabled_at BIGINT,
+  error TEXT,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, person_id) REFERENCES members (library_id, person_id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
+);
+CREATE TRIGGER webhooks_end AFTER UPDATE OF revoked_at ON tokens
+WHEN new.revoked_at IS NOT NULL BEGIN
+  DELETE FROM webhooks WHERE library_id = new.library_id AND token_id = new.id;
+END;
+
 
 -- Jobs
 
 CREATE TABLE jobs (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
-  item_id TEXT NOT NULL,
+  item_id TEXT,  -- NULL: of no item
   kind TEXT NOT NULL,
   state TEXT NOT NULL,
   attempts INTEGER NOT NULL,

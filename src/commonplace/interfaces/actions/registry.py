@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
     "graph": ("Exploring and linking entities", graph.ACTIONS),
     "tasks": ("Tasks and epics, their states and plans", tasks.ACTIONS),
     "memory": ("Memories, context packs and the review queue", memory.ACTIONS),
-    "events": ("Events of the library", events.ACTIONS),
+    "events": ("Events of the library, and webhooks", events.ACTIONS),
     "people": ("Tokens, members and invitations", people.ACTIONS),
 }
 ACTIONS = {action.name: action for _, room in ROOMS.values() for action in room}

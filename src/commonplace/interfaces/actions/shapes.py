@@ -6,14 +6,14 @@ where the value is. Only fields that differ say how.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from inspect import getattr_static
 from operator import attrgetter, itemgetter
 from typing import Any, get_type_hints
 
-from commonplace.model import Json
+from commonplace.model import Json, moment
 from commonplace.settings import Settings
 
 NOTHING: list[Any] = []
@@ -34,10 +34,6 @@ class Call:
 
 
 Get = Callable[[Any, Call], Any]
-
-
-def moment(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def to_the_second(at: datetime) -> str:

@@ -19,7 +19,8 @@ from commonplace.interfaces.actions.fields import (
     number,
 )
 from commonplace.interfaces.actions.items import ADDED
-from commonplace.interfaces.actions.shapes import Field, Shape, moment, said
+from commonplace.interfaces.actions.shapes import Field, Shape, said
+from commonplace.model import moment
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+ *(;.*)?", re.ASCII)
 _PATTERN = r"^[A-Za-z0-9_.+-]+/[A-Za-z0-9_.+-]+ *(;.*)?$"

@@ -6,12 +6,11 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from commonplace.core.events.events import EventView
+from commonplace.core.events.events import EventView, JobProgress
 from commonplace.core.services import Services
 from commonplace.interfaces.actions.events import EVENT, ListEvents
 from commonplace.interfaces.actions.fields import parse
 from commonplace.interfaces.actions.shapes import Call
-from commonplace.model import JOB_PROGRESS
 
 STREAM = "text/event-stream"
 # Without the empty line that ends an event: some clients take it for one.
@@ -38,7 +37,7 @@ async def _encoded(lines: AsyncIterator[EventView | None], call: Call) -> AsyncI
             yield _KEEP_ALIVE
             continue
         body = EVENT(event, call)
-        if event.type == JOB_PROGRESS:
+        if isinstance(event, JobProgress):
             name, body = b"", body | {"progress": event.progress}
         else:
             name = b"id: %s\n" % event.id.encode()

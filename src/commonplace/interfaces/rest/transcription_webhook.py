@@ -11,7 +11,7 @@ async def _receive(request: Request) -> Response:
     """Take a report. Only the service that was given the address has the secret for it."""
     secret = request.query_params.get("secret", "")  # Gladia sends no header of ours
     given = request.headers.get("x-commonplace-secret", secret)
-    webhooks = request.app.state.services.webhooks
+    webhooks = request.app.state.services.transcription_webhooks
     await webhooks.receive(request.path_params["provider"], given, request.body)
     return Json({"ok": True})
 
