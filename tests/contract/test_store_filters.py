@@ -16,6 +16,14 @@ from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 pytestmark = pytest.mark.anyio
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+PUBLISHED, HOUR = datetime(2020, 5, 5, tzinfo=UTC), timedelta(hours=1)
+METADATA = (
+    {},
+    {"author": "Åsa Berg", "language": "de-AT", "published_at": "2020-05-05T03:30:00+02:00"},
+    {"author": "Bo", "language": "de", "published_at": "2020-05-05"},
+    {"author": 7, "language": ["de"], "published_at": "soon"},
+    {"author": "Cy and ÅSA", "language": "EN", "published_at": "2020-05-05T03:00:00Z"},
+)
 FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "nothing asked": (ItemFilter(), lambda i: True),
     "types": (
@@ -34,6 +42,12 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     "since": (
         ItemFilter(since=START + timedelta(days=20)),
         lambda i: i.created_at >= START + timedelta(days=20),
+    ),
+    "text language": (ItemFilter(text_language="de"), lambda i: i.text_language == "de"),
+    "author": (ItemFilter(author="ÅSA"), lambda i: "åsa" in i.author.lower()),
+    "published": (
+        ItemFilter(published_after=PUBLISHED, published_before=PUBLISHED + timedelta(hours=3)),
+        lambda i: bool(i.published_at and timedelta() <= i.published_at - PUBLISHED < 3 * HOUR),
     ),
     "several": (
         ItemFilter(entity_types=("task",), not_statuses=("wrong",), tag="red"),
@@ -72,6 +86,7 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
                     annotates=dice.choice(["another", None]),
                     languages=("python",) if dice.random() < 0.3 else (),
                     assignees=("bo",) if dice.random() < 0.3 else ("bob",),
+                    metadata=METADATA[n % len(METADATA)],
                 ),
                 filed,
             )
@@ -111,6 +126,23 @@ async def test_both_sides_of_a_search_keep_to_the_filter(ann: Library, bob: Libr
             assert set(both.ids) == {hit.section_id for hit in near}, name
             assert (both.keyword > 0).all(), name
             assert not np.isnan(both.cosines).any(), name
+
+
+async def test_a_filter_follows_what_metadata_says(ann: Library) -> None:
+    item = await ann.add("quartz", metadata={"author": "Bo", "published_at": "2020-05-05"})
+    where = ItemFilter(author="cy", published_after=PUBLISHED + timedelta(days=1))
+    words = parse_query("quartz")
+    assert await ann.store.sections.keyword(ann.scope(), words, 9, where) == []
+    await ann.store.items.update(
+        ann.scope(),
+        item.id,
+        {"metadata": {"author": "Cy", "published_at": "2021-01-01"}},
+        expected_revision=None,
+        sections=None,
+        stamp=STAMP,
+        jobs=(),
+    )
+    assert len(await ann.store.sections.keyword(ann.scope(), words, 9, where)) == 1
 
 
 def near_any() -> np.ndarray:

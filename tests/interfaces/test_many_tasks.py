@@ -62,7 +62,7 @@ async def fill(house: House, count: int) -> dict[str, str]:
 
     def write(tx: Tx) -> None:
         tx.insert(
-            "items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, [epic, *tasks]))
+            "items", ", ".join(rows.WRITTEN_COLUMNS), list(map(rows.item_values, [epic, *tasks]))
         )
         tx.insert(
             "relations",

@@ -61,6 +61,30 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
             "i.visibility = :w_visibility": (where.visibility is not None, where.visibility),
             "i.created_at >= :w_since": (where.since is not None, where.since),
             "i.created_at <= :w_until": (where.until is not None, where.until),
+            "i.text_language = :w_text_language": (
+                where.text_language is not None,
+                where.text_language,
+            ),
+            "i.published_at >= :w_published_after": (
+                where.published_after is not None,
+                where.published_after,
+            ),
+            "i.published_at < :w_published_before": (
+                where.published_before is not None,
+                where.published_before,
+            ),
+            "(i.created_at >= :w_dated_from OR i.published_at >= :w_dated_from)": (
+                where.dated_from is not None,
+                where.dated_from,
+            ),
+            "(i.created_at < :w_dated_to OR i.published_at < :w_dated_to)": (
+                where.dated_to is not None,
+                where.dated_to,
+            ),
+            text_contains("w_author", where.author, "i.author"): (
+                bool(where.author),
+                like_pattern(where.author),
+            ),
             list_contains("i.tags", "w_tag"): (where.tag is not None, list_element(where.tag)),
             list_contains("i.languages", "w_language"): (
                 where.language is not None,

@@ -7,4 +7,5 @@ from commonplace.model.items import *
 from commonplace.model.memory import *
 from commonplace.model.oauth import *
 from commonplace.model.people import *
+from commonplace.model.search_results import *
 from commonplace.model.source_content import *

@@ -1,5 +1,6 @@
-"""Items, their contents and sections, searches for them, and background jobs."""
+"""Items, their contents and sections, filters for them, and background jobs."""
 
+import re
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields
@@ -192,6 +193,20 @@ class Item(Stored):
         return publication_date(self.metadata)
 
     @property
+    def author(self) -> str:
+        """The author of a source."""
+        author = self.metadata.get("author")
+        return author if isinstance(author, str) else ""
+
+    @property
+    def text_language(self) -> str:
+        """The ISO code of the language that a source says it is in, without its region."""
+        language = self.metadata.get("language")
+        return (
+            re.split("[-_]", language.lower(), maxsplit=1)[0] if isinstance(language, str) else ""
+        )
+
+    @property
     def entity_id(self) -> str:
         return f"{self.entity_type}_{self.public_id}"
 
@@ -372,6 +387,12 @@ class ItemFilter:
     visibility: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    author: str | None = None  # part of the name
+    text_language: str | None = None  # ISO code
+    published_after: datetime | None = None
+    published_before: datetime | None = None
+    dated_from: datetime | None = None  # added or published then
+    dated_to: datetime | None = None
 
 
 EVERYTHING = ItemFilter()
@@ -410,79 +431,3 @@ class FullItem:
     sections: tuple[Section, ...]
     folders: tuple[Folder, ...]  # in the reader's scope; not counted
     transcription: Job | None = None  # while it is not done
-
-
-class Mode(StrEnum):
-    SEMANTIC = "semantic"
-    KEYWORD = "keyword"
-    HYBRID = "hybrid"
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A keyword query: phrases of one or more words, any of which may match."""
-
-    phrases: tuple[tuple[str, ...], ...]
-
-
-class Scored(NamedTuple):
-    section_id: int
-    score: float
-
-
-class Passage(NamedTuple):
-    """A section with fields of its item. A tuple, because every search makes a dozen."""
-
-    section_id: int
-    item_id: str
-    public_id: str
-    entity_type: str
-    title: str
-    url: str | None
-    position: int
-    heading: str
-    text: str
-    word_count: int
-    key_points: tuple[str, ...]
-    locator: Json
-    status: str
-    visibility: str
-    category: str
-    tags: tuple[str, ...]
-    auto_tags: tuple[str, ...]
-    metadata: Json
-    created_at: datetime
-    origin: str = Origin.YOU
-    added_by: str | None = None  # the name of the token, for those who see the whole library
-    superseded_by: str | None = None  # the entity that replaced it; set by search
-
-    @property
-    def entity_id(self) -> str:
-        return f"{self.entity_type}_{self.public_id}"
-
-    @property
-    def published_at(self) -> datetime | None:
-        return publication_date(self.metadata)
-
-    @property
-    def own_status(self) -> str | None:
-        """The status of what can have one: all but documents that nobody has corrected."""
-        return None if self.entity_type == EntityType.DOCUMENT and not self.status else self.status
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    rank: int
-    score: float
-    passage: Passage
-    cosine: float | None = None  # with the query; None: unknown
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """The result of a search. `degraded` says why it is incomplete."""
-
-    query: str
-    mode: Mode
-    hits: tuple[Hit, ...]
-    degraded: str | None = None

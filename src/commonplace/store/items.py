@@ -107,7 +107,11 @@ class Items(item_queries.ItemQueries):
     def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str, actor: str | None) -> None:
         """Insert new items of one library, whose contents are there."""
         items = [entry.item for entry in entries]
-        tx.insert("items", ", ".join(rows.ITEM_COLUMNS), list(map(rows.item_values, items)))
+        tx.insert(
+            "items",
+            ", ".join(rows.WRITTEN_COLUMNS),
+            list(map(rows.item_values, items)),
+        )
         pairs = [
             (item.library_id, folder_id, item.id) for item in items for folder_id in item.folders
         ]
@@ -203,6 +207,7 @@ class Items(item_queries.ItemQueries):
         before = item_queries.find_at(tx, scope, item_id, expected_revision)
         after = replace(before, **changes, revision=before.revision + 1, updated_at=now())
         columns = [*changes, "revision", "updated_at"]
+        columns += rows.FACT_COLUMNS if "metadata" in changes else ()
         tx.run(
             f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in columns)}
                 WHERE library_id = :library_id AND id = :id""",

@@ -96,6 +96,9 @@ def insert(tx: Tx, table: str, new: Any, otherwise: str = "", /, **others: Any) 
 
 
 ITEM_COLUMNS = tuple(field.name for field in fields(Item) if field.name != "folders")
+# Columns that repeat metadata, so that search can filter by them; they are not read back.
+FACT_COLUMNS = ("author", "text_language", "published_at")
+WRITTEN_COLUMNS = (*ITEM_COLUMNS, *FACT_COLUMNS)
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
 _TUPLES = tuple(
     field.name for field in fields(Item) if field.default == () and field.name != "folders"
@@ -103,8 +106,8 @@ _TUPLES = tuple(
 
 
 def item_values(item: Item) -> tuple[Any, ...]:
-    """Encode an item in the order of ITEM_COLUMNS."""
-    return tuple(column(getattr(item, name)) for name in ITEM_COLUMNS)
+    """Encode an item in the order of WRITTEN_COLUMNS."""
+    return tuple(column(getattr(item, name)) for name in WRITTEN_COLUMNS)
 
 
 def unless_edited(name: str) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.database import Tx, reads, scope_sql, writes
-from commonplace.model import Item, ItemFilter, Passage, Scope, Scored, Section, Words
+from commonplace.database.columns import from_micros
+from commonplace.model import Dated, Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Profile, Question, Vector
 from commonplace.search_index.index import IndexedTable
 from commonplace.search_index.vectors import FORMATS
@@ -146,6 +147,26 @@ class Sections(IndexedTable):
     def passages(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
         """Return passages in any order; those out of scope or deleted are left out."""
         return _passages(tx, scope, section_ids)
+
+    @reads
+    def dates(self, tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Dated]:
+        """Return the dates of sections in any order; those out of scope or deleted are left out."""
+        return [
+            Dated(
+                section_id,
+                title,
+                from_micros(added),
+                None if published is None else from_micros(published),
+            )
+            for section_id, title, added, published in tx.tuples(
+                f"""SELECT s.id, i.title, i.created_at, i.published_at
+                    FROM sections AS s CROSS JOIN items AS i
+                    WHERE i.library_id = s.library_id || '' AND i.id = s.item_id
+                    AND s.id IN :ids AND {scope_sql.visible(scope)}""",
+                ids=list(section_ids),
+                **scope_sql.within(scope),
+            )
+        ]
 
     @reads
     def first_passages(

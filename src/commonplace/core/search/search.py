@@ -2,11 +2,15 @@
 passage; projects by id, title or repository."""
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 
 import numpy as np
 
 from commonplace.core.people.authorization import READ, Service, verb
+from commonplace.core.search import time_boost
 from commonplace.core.search.corrections import newest_first
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
@@ -23,6 +27,7 @@ from commonplace.model import (
     Scope,
     Scored,
     SearchResult,
+    now,
 )
 from commonplace.model.workflow import parse_statuses, with_article
 from commonplace.ports import Embedder, Matches, Question
@@ -30,6 +35,7 @@ from commonplace.settings import Settings
 from commonplace.store import Store
 from commonplace.store.jobs import COUNTED
 from commonplace.text import query_terms
+from commonplace.text.time_expressions import Times, find_times
 
 
 def blend(
@@ -67,6 +73,8 @@ EMBEDDED_CHARACTERS = 2_000
 RECHECK_SECONDS = 2.0
 QUICK_SECONDS = 0.05
 
+NOTHING = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
+
 OTHER_EMBEDDER = (
     "Vectors are from another embedder. "
     "Results are by keyword only until you run `commonplace reindex`."
@@ -77,6 +85,7 @@ OTHER_EMBEDDER = (
 class Search(Service):
     _embedder: Embedder
     _settings: Settings
+    clock: Callable[[], datetime] = now
     _known: dict[Scope, tuple[float, str | None]] = field(default_factory=dict, init=False)
     _stale: tuple[float, bool] = field(default=(0.0, False), init=False)
 
@@ -108,23 +117,28 @@ class Search(Service):
         """Search for a caller who is authorized already."""
         if WRONG not in where.statuses:
             where = replace(where, not_statuses=(*where.not_statuses, WRONG))
-        question, degraded = await self._question(query, mode)
-        complete, cosines = True, dict[int, float]()
+        times = find_times(query, self.clock())
+        question, degraded = await self._question(times.rest or query, mode)
+        most = limit + SPARE  # another process may delete some before they are loaded
+        if times != Times():
+            matches, ranked = await self._ranked(caller, question, mode, times, where, most)
+            found = await self._load(caller, ranked)
+        else:
 
-        def choose(matches: Matches) -> list[Scored]:
-            nonlocal complete, cosines
-            complete = matches.complete
-            known = ~np.isnan(matches.cosines)
-            cosines = dict(
-                zip(matches.ids[known].tolist(), matches.cosines[known].tolist(), strict=True)
-            )
-            # A few more than asked for: another process may delete some before they are loaded.
-            return self._blend(mode, question, matches, limit + SPARE)
+            def choose(these: Matches) -> list[Scored]:
+                nonlocal matches
+                matches = these
+                return self._blend(mode, question, these, most)
 
-        found = await self._store.sections.search(caller.scope, question, choose, limit, where)
+            matches = NOTHING
+            found = await self._store.sections.search(caller.scope, question, choose, limit, where)
         found = await newest_first(self._store, caller.scope, where, found)
-        if question.vector is not None and not complete:
+        if question.vector is not None and not matches.complete:
             degraded = await self._degraded(caller.scope)
+        known = ~np.isnan(matches.cosines)
+        cosines = dict(
+            zip(matches.ids[known].tolist(), matches.cosines[known].tolist(), strict=True)
+        )
         return SearchResult(
             query,
             mode,
@@ -140,15 +154,16 @@ class Search(Service):
     ) -> tuple[list[tuple[float, Passage]], str | None]:
         """Rank, and load the passages. Sections that were deleted meanwhile are left out."""
         ranked, degraded = await self.rank(caller, query, mode, limit, where)
+        return await self._load(caller, ranked), degraded
+
+    async def _load(self, caller: Caller, ranked: Sequence[Scored]) -> list[tuple[float, Passage]]:
         found = {
             passage.section_id: passage
             for passage in await self._store.sections.passages(
                 caller.scope, [one.section_id for one in ranked]
             )
         }
-        return [
-            (one.score, found[one.section_id]) for one in ranked if one.section_id in found
-        ], degraded
+        return [(one.score, found[one.section_id]) for one in ranked if one.section_id in found]
 
     async def rank(
         self,
@@ -159,11 +174,33 @@ class Search(Service):
         where: ItemFilter | None = None,
     ) -> tuple[list[Scored], str | None]:
         """Return scored sections, best first, and why the answer may be incomplete."""
-        question, degraded = await self._question(query, mode)
-        found = await self._store.sections.matches(caller.scope, question, where)
-        if question.vector is not None and not found.complete:
+        times = find_times(query, self.clock())
+        question, degraded = await self._question(times.rest or query, mode)
+        matches, ranked = await self._ranked(caller, question, mode, times, where, limit)
+        if question.vector is not None and not matches.complete:
             degraded = await self._degraded(caller.scope)
-        return self._blend(mode, question, found, limit), degraded
+        return ranked, degraded
+
+    async def _ranked(
+        self,
+        caller: Caller,
+        question: Question,
+        mode: Mode,
+        times: Times,
+        where: ItemFilter | None,
+        limit: int | None = None,
+    ) -> tuple[Matches, list[Scored]]:
+        """Return what was found, and its best sections, best first."""
+        find = partial(self._store.sections.matches, caller.scope, question)
+        found = await find(where)
+        if times == Times():
+            return found, self._blend(mode, question, found, limit)
+        # What is from the time that the question names may not be among the best of all times.
+        inside = [await find(each) for each in time_boost.filters(where or ItemFilter(), times)]
+        found = time_boost.join([found, *inside])
+        scored = self._blend(mode, question, found)
+        dated = await self._store.sections.dates(caller.scope, found.ids.tolist())
+        return found, time_boost.reorder(scored, dated, times)[:limit]
 
     def _blend(
         self, mode: Mode, question: Question, found: Matches, limit: int | None = None

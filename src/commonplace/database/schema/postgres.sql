@@ -233,6 +233,9 @@ CREATE TABLE items (
   summary TEXT NOT NULL,
   key_points TEXT NOT NULL,
   metadata TEXT NOT NULL,
+  author TEXT NOT NULL DEFAULT '',      -- these three are in the metadata too: search filters by them
+  text_language TEXT NOT NULL DEFAULT '',
+  published_at BIGINT,
   PRIMARY KEY (library_id, id)
 );
 CREATE INDEX items_newest ON items (library_id, created_at, id);
