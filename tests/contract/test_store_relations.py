@@ -38,6 +38,23 @@ async def test_a_relation_is_seen_from_both_ends(ann: Library) -> None:
     assert await ann.store.relations.of_items(ann.scope(), [a.id], ["DEPENDS_ON"]) == []
 
 
+async def test_finding_links_anew_keeps_what_somebody_said(ann: Library) -> None:
+    a, b, c = [await ann.add(text, entity_type="pattern") for text in ("one", "two", "three")]
+    await ann.add("a document")
+    found, said = joined(ann, a.id, b.id, explicit=False), joined(ann, b.id, c.id)
+    relations = ann.store.relations
+    await relations.put(ann.scope(), [found, said])
+    other = joined(ann, a.id, c.id, explicit=False)
+    assert await relations.replace_discovered(ann.scope(), [found, said], [other, said]) == 1
+    kept = await relations.of_items(ann.scope(), [a.id, b.id, c.id])
+    assert {(each.to_id, each.from_id) for each in kept} == {(c.id, a.id), (c.id, b.id)}
+    assert await ann.store.jobs.enqueue_linking() == 3
+    assert [each.from_id for each in await relations.of_items(ann.scope(), [c.id])] == [b.id]
+    jobs = await ann.store.jobs.lease("w", "link", limit=9, seconds=60)
+    assert {job.item_id for job in jobs} == {a.id, b.id, c.id}
+    assert all(job.payload == {"folders": None, "kb_only": False} for job in jobs)
+
+
 async def test_what_somebody_said_outlasts_what_was_found(ann: Library) -> None:
     a, b = await ann.add("one"), await ann.add("two")
     said, found = (

@@ -84,6 +84,35 @@ class Jobs(Table):
         )
         return _enqueue(tx, "transform", found)
 
+    @writes
+    def enqueue_linking(self, tx: Tx) -> int:
+        """Delete discovered links, and queue each item that may have some, to be compared with
+        what its writer may see. Return how many."""
+        tx.run("DELETE FROM relations WHERE kind = 'RELATED_TO' AND explicit = 0")
+        folders: dict[str, list[str]] = {}
+        for token_id, folder_id in tx.tuples("SELECT token_id, folder_id FROM token_folders"):
+            folders.setdefault(token_id, []).append(folder_id)
+        found = tx.tuples(
+            """SELECT i.library_id, i.id, t.id, t.whole_library, t.kb_only FROM items AS i
+               LEFT JOIN tokens AS t ON t.library_id = i.library_id AND t.id = i.created_by
+               WHERE i.entity_type <> 'document' AND i.in_kb = 1 ORDER BY i.id"""
+        )
+        jobs = [
+            Job(
+                new_id(),
+                library_id,
+                item_id,
+                "link",
+                payload={
+                    "folders": None if token is None or whole else sorted(folders.get(token, [])),
+                    "kb_only": bool(kb_only),
+                },
+            )
+            for library_id, item_id, token, whole, kb_only in found
+        ]
+        insert_jobs(tx, jobs)
+        return len(jobs)
+
     async def enqueue_missing(self) -> int:
         """Queue each item that has sections without any vector, and no open or failed job.
 

@@ -50,6 +50,15 @@ class Relations(Table):
         return put_relations(tx, scope, relations)
 
     @writes
+    def replace_discovered(
+        self, tx: Tx, scope: Scope, outdated: Sequence[Relation], found: Sequence[Relation]
+    ) -> int:
+        """Delete relations that nobody made explicit, and add others; return how many are new."""
+        for relation in outdated:
+            tx.run(f"DELETE FROM relations WHERE {_KEY} AND explicit = 0", **_key(relation))
+        return put_relations(tx, scope, found)
+
+    @writes
     def delete(self, tx: Tx, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
         _require_visible(tx, scope, {from_id, to_id})
         if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):

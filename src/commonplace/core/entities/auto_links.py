@@ -1,13 +1,13 @@
 """Discovered RELATED_TO links: from entities to patterns, procedures and decisions.
 
-Two items are linked when each is among the other's four best. Links are only added as items come;
-`reindex` deletes those that no longer hold.
+Two items are linked when each is among the other's four best. A link that an item displaces is
+deleted as the item is linked; `reindex` finds all links anew. Explicit relations stay.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 
 from commonplace.core.entities.neighbours import Neighbourhood, Neighbours
 from commonplace.core.ingest.pipeline import job_for
@@ -44,18 +44,37 @@ class AutoLinker:
         near = await self._neighbours.of_item(scope, item.id)
         if near is None or item.entity_type == EntityType.DOCUMENT:
             return 0
-        linked = {
-            end
-            for relation in await self._store.relations.of_items(Scope(item.library_id), [item.id])
-            for end in (relation.from_id, relation.to_id)
-        }
+        library = Scope(item.library_id)
+
+        @cache
+        def best(place: int) -> list[int]:
+            return near.best(place, _linkable(near, place), LINKS)
+
+        def mutual(one: int, other: int) -> bool:
+            return one in best(other) and other in best(one)
+
+        partners = [place for place in best(0) if mutual(0, place)]
+        places = {profile.item_id: place for place, profile in enumerate(near.items)}
+        known = await self._store.relations.of_items(
+            library, [near.items[place].item_id for place in (0, *partners)]
+        )
+        linked = {frozenset((relation.from_id, relation.to_id)) for relation in known}
         found = [
             _relation(item.library_id, near, place)
-            for place in near.best(0, _linkable(near, 0), LINKS)
-            if near.items[place].item_id not in linked
-            and 0 in near.best(place, _linkable(near, place), LINKS)
+            for place in partners
+            if frozenset((item.id, near.items[place].item_id)) not in linked
         ]
-        return await self._store.relations.put(Scope(item.library_id), found) if found else 0
+        displaced = [
+            relation
+            for relation in known
+            if relation.kind == Kind.RELATED_TO
+            and not relation.explicit
+            and {relation.from_id, relation.to_id} <= places.keys()
+            and not mutual(places[relation.from_id], places[relation.to_id])
+        ]
+        if not found and not displaced:
+            return 0
+        return await self._store.relations.replace_discovered(library, displaced, found)
 
 
 def _linkable(near: Neighbourhood, place: int) -> list[int]:

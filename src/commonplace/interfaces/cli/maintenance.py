@@ -34,8 +34,8 @@ async def setup(context: CommandContext) -> None:
 
 
 async def reindex(session: Session) -> None:
-    """Compute missing vectors, or all vectors after a change of embedder, and make automatic tags
-    and summaries anew. Search keeps working."""
+    """Compute missing vectors, or all vectors after a change of embedder, and make automatic tags,
+    summaries and links anew. Search keeps working."""
     session.require_owner()
     services = session.services
     await services.embedder.query("Is it there?")  # else every item would be tried, and postponed
@@ -48,6 +48,8 @@ async def reindex(session: Session) -> None:
             f"Vectors are still missing of {output.count_items(left)}; "
             "the next worker or reindex tries again."
         )
+    await services.store.jobs.enqueue_linking()
+    await run_jobs(services, "Finding links")
     stamp = services.embedder.stamp
     session.show(
         {"items": queued, "stamp": stamp, "described": described},
