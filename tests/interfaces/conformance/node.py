@@ -1,4 +1,7 @@
-"""Node and the public MCP checkers: Node from its wheel, the checkers, pinned, from the npm registry once."""
+"""Node and the public MCP checkers and clients: Node from its wheel, the others, pinned, from the npm registry once.
+
+After a change of package.json: `npm install --package-lock-only --omit-lockfile-registry-resolved`.
+"""
 
 import fcntl
 import os
@@ -42,22 +45,21 @@ def run_node(*arguments: str | Path, timeout: float = 240) -> subprocess.Complet
 
 
 def install() -> None:
-    """What package.json names, unless it is there already."""
+    """What package-lock.json names, unless it is there already."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    wanted, present = HERE / "package.json", CACHE / "package.json"
+    wanted, present = HERE / "package-lock.json", CACHE / "package-lock.json"
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes side by side
         if MODULES.exists() and present.exists() and present.read_text() == wanted.read_text():
             return
         shutil.rmtree(CACHE / "node_modules", ignore_errors=True)
+        shutil.copy(HERE / "package.json", CACHE)
         shutil.copy(wanted, present)
         npm = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        done = run_node(
-            npm, "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"
-        )
+        done = run_node(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
         if done.returncode != 0:
             present.unlink()
-            raise RuntimeError(f"npm install failed: {done.stderr}")
+            raise RuntimeError(f"npm ci failed: {done.stderr}")
 
 
 @contextmanager
