@@ -211,74 +211,54 @@ def _runs(said: list[str], silent: frozenset[str]) -> Iterator[tuple[str, ...]]:
         yield from (tuple(run[-size:]) for size in sizes if size <= len(run))
 
 
-# -- categories, and words that indicate each, in English, German, French and Spanish
+# -- categories, and words that indicate each
 
 OTHER = "Other"
-_LETTERS = 6  # of a word that are compared, instead of stemming in each language
+_LETTERS = 6  # of a word that are compared, instead of stemming
 _LEAST = 3  # words that have to speak for a category
 _SHARE = 0.012  # of all the words that say something
 
 _PROFILES = {
     "Technology": """software hardware computer computing code coding program programming
-        programmer programmieren algorithm api server client database query cache deploy docker
-        kubernetes linux python javascript typescript rust java function compiler library
-        framework backend frontend browser http https json protocol network internet cloud
-        encryption security token agent model embedding neural llm chatbot robot smartphone app
-        developer debug bug git repository commit test runtime thread kernel cpu gpu memory
-        logiciel ordinateur informatique rechner datenbank netzwerk ordenador servidor
-        software-entwicklung web website async request endpoint schema config install""",
-    "Science": """science scientific scientist research researcher experiment hypothesis theory
-        physics physicist chemistry chemical biology biologist astronomy planet galaxy star
-        telescope quantum particle atom molecule cell gene genome dna protein evolution species
-        fossil ecosystem climate ocean geology mathematics theorem equation proof laboratory
-        observation measurement energy gravity neuron wissenschaft forschung versuch physik
-        chemie biologie recherche scientifique physique chimie ciencia investigación física
-        química universe radiation wavelength orbit nasa""",
+        programmer algorithm api server client database query cache deploy docker kubernetes linux
+        python javascript typescript rust java function compiler library framework backend
+        frontend browser http https json protocol network internet cloud encryption security token
+        agent model embedding neural llm chatbot robot smartphone app developer debug bug git
+        repository commit test runtime thread kernel cpu gpu memory web website async request
+        endpoint schema config install""",
+    "Science": """science scientific research experiment hypothesis theory physics chemistry
+        chemical biology astronomy planet galaxy star telescope quantum particle atom molecule
+        cell gene dna protein evolution species fossil ecosystem climate ocean geology mathematics
+        theorem equation laboratory measurement observation
+        energy gravity neuron radiation wavelength orbit""",
     "Business": """business company companies corporate startup founder market marketing customer
-        sales revenue profit pricing price investor investment invest venture stock shares
-        finance financial bank banking economy economic economist trade budget cost strategy
-        management manager executive ceo employee hiring product launch growth brand advertising
-        competitor supply unternehmen wirtschaft kunde umsatz gewinn entreprise marché économie
-        client-base empresa mercado economía negocio inflation tax taxes income capital loan
-        debt industry commercial quarter""",
-    "Health": """health healthy medical medicine doctor physician patient hospital disease illness
-        symptom diagnosis therapy treatment drug vaccine virus infection cancer heart blood
-        pressure diabetes diet nutrition vitamin exercise fitness sleep mental anxiety
-        depression stress surgery clinical trial dose nurse brain gesundheit krankheit arzt
-        medizin santé maladie médecin salud enfermedad médico obesity immune pain muscle calorie
-        protein-rich workout pregnancy""",
-    "Learning": """learn learning learner teach teacher teaching student school university college
-        education educational course lesson lecture curriculum classroom study studying exam
-        homework tutorial textbook memorise memorize recall flashcard practice skill training
-        pedagogy knowledge reading writing notes note-taking spaced repetition lernen lehrer
-        schule unterricht studium apprendre école élève enseignement aprender escuela estudiante
-        enseñanza mentor feedback habit""",
-    "Arts": """art artist artistic painting painter paint sculpture museum gallery exhibition
-        music musician song album band concert orchestra composer melody guitar piano film movie
-        cinema director actor actress theatre theater dance novel novelist poem poet poetry
-        literature fiction author writer photography photographer design designer architecture
-        kunst künstler musik gemälde musique peinture roman cinéma arte música pintura novela
-        película drawing canvas opera rhythm chord lyrics typography""",
+        sales revenue profit pricing price investor investment finance financial bank economy
+        economic trade budget strategy executive ceo employee hiring brand advertising competitor
+        supply inflation tax income loan debt industry commercial""",
+    "Health": """health medical medicine doctor physician patient hospital disease illness symptom
+        diagnosis therapy treatment drug vaccine virus infection cancer heart blood diabetes diet
+        nutrition vitamin exercise fitness sleep anxiety depression surgery clinical dose nurse
+        obesity immune pain pregnancy""",
+    "Learning": """learn learner teach teacher student school university college education course
+        lesson lecture curriculum classroom study studying exam homework textbook memory memorize
+        recall flashcard practice pedagogy tutor repetition mentor""",
+    "Arts": """art artist painting painter sculpture museum gallery exhibition music musician song
+        album band concert orchestra melody guitar piano film movie cinema actor theater theatre
+        dance novel poem poet poetry literature fiction photography architecture opera rhythm
+        lyrics typography""",
     "History": """history historical historian century ancient medieval empire emperor king queen
-        kingdom dynasty war battle army soldier revolution conquest colonial colony civilization
-        archaeology archaeologist roman rome greek egypt egyptian pharaoh renaissance treaty
-        victory invasion fortress ruins manuscript monarchy feudal geschichte jahrhundert krieg
-        kaiser könig histoire siècle guerre empire-building roi historia siglo guerra rey
-        imperio crusade viking napoleon castle tomb reign""",
+        kingdom dynasty war battle army soldier revolution conquest colonial civilization
+        archaeology roman greek egypt renaissance treaty invasion fortress ruins monarchy feudal
+        castle tomb viking""",
     "Society": """society social politics political politician government election vote voter
-        parliament senate congress president minister party law legal court judge justice rights
-        human citizen democracy democratic policy police crime migration refugee immigration
-        religion religious church culture community gender inequality poverty protest campaign
-        constitution regierung wahl gesellschaft recht partei gesetz gouvernement loi société
-        gobierno ley sociedad elección journalism journalist newspaper media censorship privacy
-        union welfare housing city urban""",
-    "Life": """life family home house parent parents mother father child children kids baby
-        marriage wedding love friend friendship relationship happiness cooking cook recipe
-        kitchen bake oven flour dough garlic onion butter dinner breakfast garden gardening
-        plant travel trip hotel flight vacation holiday hiking beach sport football soccer
-        tennis game player team hobby pet dog cat fashion dress money-saving familie leben küche
-        rezept reise garten famille cuisine recette voyage vie familia cocina receta viaje vida
-        weekend birthday morning routine""",
+        parliament senate congress president minister party law legal union court judge justice
+        rights citizen democracy policy police crime migration refugee religion church culture
+        community gender inequality poverty protest constitution journalism media censorship
+        welfare housing""",
+    "Life": """life family home house parents mother father children kids baby marriage wedding
+        friend relationship cooking cook recipe kitchen bake oven flour dough garlic butter dinner
+        breakfast garden plant travel trip hotel flight vacation hiking beach sport football
+        tennis hobby pet dog cat birthday""",
 }
 
 _VOICES = {
