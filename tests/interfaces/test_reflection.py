@@ -133,6 +133,18 @@ async def test_a_growing_transcript_is_one_session_and_each_candidate_is_made_on
     assert (await house.app.library.page(house.owner, ItemFilter()))[1] == 4  # three are kept
 
 
+async def test_of_a_grown_transcript_what_is_new_comes_first(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    wish = {"persist": True, "session_key": "call-7", "limit": 1}
+    first = await reflect(owner, content=NOTES, **wish)
+    later = f"{NOTES}\nAlice: Perhaps we could also shorten the names.\n"
+    grown = await reflect(owner, content=later, **wish)
+    assert [one["kind"] for one in (first | grown)["candidates"]] == ["idea"]
+    assert "shorten the names" in grown["candidates"][0]["content"]
+    assert first["candidates"][0]["kind"] == "decision"
+
+
 async def test_growing_at_once_makes_nothing_twice(house: House, owner: httpx.AsyncClient) -> None:
     lines = NOTES.splitlines()
     async with house.client("owner") as other:

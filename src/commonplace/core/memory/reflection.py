@@ -37,6 +37,7 @@ from commonplace.text.chunking import embedding_text
 SURE = 0.5  # confidence from which a candidate is stored without review
 # owner of the idempotency keys of acceptances, so that two callers who accept one create one memory
 REVIEW = "review"
+MOST = 50  # candidates of a growing transcript, of which the new ones come first
 UNTITLED = "Session reflection"
 
 
@@ -91,7 +92,11 @@ class Reflection(Service):
             source_title=rules.title(notes.source_title),
         )
         project_id = await self._entities.project_id(caller, notes.project)
-        proposals = await self._reflector.reflect(notes.source_title, notes.content, notes.limit)
+        before = await self._stored(caller, notes)
+        proposals = await self._reflector.reflect(
+            notes.source_title, notes.content, MOST if before else notes.limit
+        )
+        proposals = sorted(proposals, key=lambda one: _end(one) <= before)[: notes.limit]
         judged = await self._judged(caller, proposals)
         if not notes.persist:
             return ReflectResult(tuple(judged))
@@ -210,10 +215,8 @@ class Reflection(Service):
     ) -> ReflectResult:
         """Store notes and candidates. Reflecting on the same notes again returns the first result;
         notes with the session key of earlier ones extend these."""
-        key = "reflect:" + (
-            f"session:{digest(notes.session_key)}"
-            if notes.session_key
-            else digest("\0".join([notes.content, notes.source_title, project_id or ""]))
+        key = _session_key(notes) or "reflect:" + digest(
+            "\0".join([notes.content, notes.source_title, project_id or ""])
         )
         source = await self._memory.keep(
             caller,
@@ -236,9 +239,7 @@ class Reflection(Service):
         for one, candidate in zip(judged, made, strict=True):
             # Another call, perhaps at the same time, may have queued or kept it.
             found = await self._store.candidates.get(caller.library_id, None, candidate.id)
-            is_new = (
-                found.state is CandidateState.PENDING and found.proposal.quotes[-1].end > before
-            )
+            is_new = found.state is CandidateState.PENDING and _end(found.proposal) > before
             if found.state is CandidateState.ACCEPTED or (
                 is_new and not notes.review and _can_be_kept(one, project_id)
             ):
@@ -247,6 +248,15 @@ class Reflection(Service):
             else:
                 done.append(replace(one, queued=found))
         return ReflectResult(tuple(done), source)
+
+    async def _stored(self, caller: Caller, notes: Notes) -> int:
+        """Return how much of a growing transcript was stored before: what is new comes first."""
+        key = notes.persist and _session_key(notes)
+        capture = key and await self._store.captures.by_key(
+            caller.library_id, owner_of(caller), key
+        )
+        words = capture.text.rstrip() if capture else ""
+        return len(words) if notes.content.startswith(words) else 0
 
     async def _accept(
         self, caller: Caller, found: Candidate, source_id: str | None, **how: bool
@@ -300,6 +310,14 @@ def _can_be_kept(one: ReviewedCandidate, project_id: str | None) -> bool:
     )
 
 
+def _session_key(notes: Notes) -> str:
+    return f"reflect:session:{digest(notes.session_key)}" if notes.session_key else ""
+
+
+def _end(said: Proposal) -> int:
+    return max(quote.end for quote in said.quotes)
+
+
 def _candidates(
     caller: Caller,
     source: Remembered,
@@ -311,7 +329,8 @@ def _candidates(
 
     The place of its first sentence identifies a candidate: it stays as the session grows.
     """
-    shift = max(0, source.capture.text.find(notes))
+    words = notes.strip()
+    shift = max(0, source.capture.text.find(words)) - notes.find(words)
     places: Counter[str] = Counter()
     made = []
     for said in (one.proposal for one in judged):
