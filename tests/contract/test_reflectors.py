@@ -210,6 +210,11 @@ class TestLocal:
         [found] = reflect("The mirror in Oslo is old. It needs to be replaced by June.", 10)
         assert found.content == "The mirror in Oslo is old. It needs to be replaced by June."
 
+    def test_who_it_is_may_stand_in_the_sentence_before(self) -> None:
+        [found] = reflect("* Ines drew the new floor plan. Paul will check her figures.", 10)
+        assert found.kind == "task"
+        assert found.content == "Ines drew the new floor plan. Paul will check her figures."
+
     def test_of_a_conversation_only_what_the_user_says_counts(self) -> None:
         found = reflect(CHAT, 10)
         assert [(one.kind, one.content) for one in found] == [

@@ -37,7 +37,7 @@ _ONE = rf"(?<![\w-])(?:{_NAME}|i|someone|somebody)"
 _ANY = rf"(?<![\w-])(?:{_WHO}|{_GROUP}|{_NAME}|i)"
 _DECIDED = _any("""
     decided  agreed  voted  chose  picked  opted  resolved  settled  approved  accepted  rejected
-    adopted  concluded  dropped  signed off
+    adopted  concluded  determined  dropped  signed off
 """)
 _OBJECT = (
     r"(?=,? (?:to|on|that|with|not|against|for|the|a|an|and|by|as|it|us|(?-i:[A-Z`\d]))|[.;,]|\Z)"
@@ -83,7 +83,7 @@ _CUES = (
         0.85,
         "states a decision",
         rf"{_ANY}(?:['’]ve| have| has| all| both| finally| would| then){{0,2}} "
-        rf"{_DECIDED}{_OBJECT}",
+        rf"{_DECIDED}(?: \w{{1,30}}ly)?{_OBJECT}",
         rf"{_CLAUSE}(?:also |finally |then |unanimously ){{0,2}}{_DECIDED} "
         r"(?:to|on|that|with|not|against|for|the|a|we)\b",
         rf"\b(?:was|were|been) (?:\w{{1,30}}ly )?{_DECIDED}\b",
@@ -124,7 +124,7 @@ _CUES = (
         "assigns an action",
         rf"{_ONE}(?:['’]ll| will| is going to| should| needs to| has to)"
         rf" (?:also |then |please )?{_STATE}[a-z]{{2,30}}\b"
-        r"(?!.{0,200}?\b(?:when|whenever|if|unless)\b)",
+        r"(?![^,]{0,80}?\b(?:when|whenever|if|unless)\b)",
         rf"{_ONE} (?:volunteered|promised|offered|is|agreed) to \w+",
         rf"\A(?:{_NAME}|i) to {_DO}\b",
         rf"{_ONE} (?:is |are )?working on\b",
@@ -145,7 +145,6 @@ _CUES = (
         rf"{_CLAUSE}{_MUST}",
         r"\bneeds? to be \w{1,30}ed\b",
         rf"{_CLAUSE}(?:still )?needs? (?:people|someone|somebody|help|volunteers)\b",
-        r"\bremains to be\b|\bis still (?:missing|open|to be)\b",
         rf"{_CLAUSE}(?:will|to) (?:also |then )?{_STATE}{_DO}\b",
     ),
     _cue(
@@ -155,19 +154,17 @@ _CUES = (
         rf"{_ANY}(?:['’]re| are| is|['’]m| am| also)? {_PLAN}",
         rf"{_CLAUSE}{_PLAN}",
         r"\b(?:planned|scheduled|slated|targeted) (?:for|to|on|in)\b",
-        r"\b(?:the|our|current|training) (?:\w+ )?(?:plan|goal|proposal|strategy|roadmap)"
-        r"(?: for [^,:]{1,60})?(?: is| was|:) ",
+        r"\b(?:the|our|current|training) (?:\w+ )?(?:plan|goal|strategy|roadmap)"
+        r"(?: for [^,:]{1,60})?(?: is|:) ",
         rf"\A(?=.*\b(?:we|i|will|want|plan|going)\b)(?>.*?\b{_WHEN}\b)(?>.*?\b{_WHEN}\b)",
         r"\Afirst .{3,80}(?:, | and )then\b",
-        rf"{_CLAUSE}going forward\b",
     ),
     _cue(
         Kind.PLAN,
         0.6,
         "announces an action",
         rf"{_WHO}(?:['’]ll| will| are going to|['’]re going to) \w+",
-        r"\bwill (?:likely )?be \w{1,30}(?:ed|ing|nt)\b",
-        rf"{_CLAUSE}(?:next|this|coming) (?:week|month|quarter|year|sprint)\b.{{0,100}}? will\b",
+        r"(?<!that )\bwill (?:likely )?be \w{1,30}(?:ed|ing|nt)\b",
     ),
     _cue(
         Kind.PROCEDURE,
@@ -177,7 +174,6 @@ _CUES = (
         r"\Ahow to \w[^:.]{0,80}: ",
         rf"\A(?:if|when|once|(?:in order )?to)\b[^,]{{3,80}}, "
         rf"(?:first |please |then |you )?{_DO}\b",
-        r"\A\w{1,30}ing [^:.]{2,60}: [^,]++,[^,]++,",
         r"\A(?:in order )?to [^,]{3,80}, (?!i\b|we\b|it\b|the\b)\w+ [^,]++,[^,]++,",
     ),
     _cue(
@@ -186,7 +182,7 @@ _CUES = (
         "states a rule",
         rf"{_CLAUSE}(?:please )?(?:always|never|avoid \w+ing|make sure|be sure to|as a rule)\b",
         rf"{_CLAUSE}(?:please )?(?:do not|don['’]t) "
-        r"(?!forget|know|think|worry|mind|care|see|get me)\w+",
+        r"(?!forget|know|think|worry|mind|care|see|get me|need|want|have|like|believe)\w+",
         r"\bmust not\b|\bmustn['’]t\b|\bwe should not\b",
         rf"\A{_DO}\b.+\b(?:until|unless|before|after|when|while|only|away from|at least|at most)\b",
     ),
@@ -221,10 +217,11 @@ _CUES = (
         rf"{_CLAUSE}{_PROPOSE}",
         rf"{_CLAUSE}(?:one |an?other )?(?:option|possibility|alternative|idea|suggestion|way) "
         r"(?:is|was|to|would|might|could)\b",
-        r"\b(?:we|one|you|somebody) (?:could|might|should)(?: also)? \w+",
+        r"(?<!that )\b(?:we|one|somebody) (?:could|might|should)(?: also)? \w+",
         r"\bcould open\b|\bworth (?:trying|exploring|a try|considering|it)\b",
         r"\bit (?:might|could|would) be \w+ to\b",
-        r"(?<!that )\bwould (?:be|make) (?:a )?(?:nice|good|great|fun|sense|useful|better)\b",
+        r"(?<!that )\bwould be (?:a )?(?:nice|good|great|fun|useful|better)(?: \w+)? (?:to|if)\b",
+        r"(?<!that )\bwould make sense\b",
     ),
     _cue(
         Kind.EPISODE,
@@ -253,7 +250,6 @@ _CUES = (
         rf"{_CLAUSE}(?:(?:the|one|an?|only|main|biggest|current) ){{1,3}}"
         r"(?:issue|problem|challenge|concern|advantage|benefit|downside|risk|goal|reason|point)s? "
         r"(?:is|are|was)\b",
-        r"\b(?:problem|issue) is\b",
         rf"{_CLAUSE}(?:problems?|issues?|trouble) with\b|\b(?:prefers?|believes?|finds)\b",
         r"(?<=\w )(?:is|are|does|do|has|have|can|would|will)(?: not|n['’]t) \w+",
         r"\b(?:cannot|can['’]t|no longer|hard to|difficult to|depends on|requires|opposed to|"
@@ -277,54 +273,32 @@ _CUES = (
         r"(?:(?:more|less|fewer) (?:\S+ ){1,3}?|(?:better|worse|[a-z]{3,30}er) )than \w",
         r"\b(?:twice|half) as (?:much|many)\b",
     ),
-    _cue(
-        Kind.CLAIM,
-        0.46,
-        "gives a reason",
-        rf"\A{_TALK}(?!we\b).*?[ ,](?:because|due to|so that)\b",
-    ),
 )
 CUES = tuple(sorted(_CUES, key=lambda cue: -cue.confidence))  # the first match decides
 
 _LABELLED = {
-    Kind.DECISION: "decision  decisions  decided  agreed  resolution  resolutions  outcome",
-    Kind.TASK: """
-        todo  todos  to do  to-do  action  actions  action item  action items  task  tasks
-        next steps  next step  follow-up  follow-ups  follow up  follow ups  open tasks
-    """,
-    Kind.PLAN: "plan  plans  roadmap  milestones  strategy",
-    Kind.IDEA: "idea  ideas  proposal  proposals  suggestion  suggestions  brainstorm  options",
+    Kind.DECISION: "decision  decided  agreed  resolution  outcome",
+    Kind.TASK: "todo  to do  to-do  action  action item  task  next step  follow-up  follow up",
+    Kind.PLAN: "plan  roadmap  milestone  strategy",
+    Kind.IDEA: "idea  proposal  suggestion  brainstorm  option",
     Kind.CLAIM: """
-        fact  facts  finding  findings  result  results  observation  observations  learned
-        learnings  lesson  lessons  lessons learned  insight  insights  constraint  constraints
-        note  important
+        fact  finding  result  observation  learned  learning  lesson  lessons learned  insight
+        constraint  note  important
     """,
-    Kind.PROCEDURE: """
-        procedure  procedures  steps  runbook  how to  howto  instructions  setup  workflow  recipe
-    """,
-    Kind.PATTERN: """
-        rule  rules  guideline  guidelines  best practice  best practices  tip  tips  convention
-        conventions
-    """,
-    Kind.EPISODE: """
-        bug  bugs  incident  root cause  gotcha  gotchas  warning  problem  problems  issue
-        issues  fix  workaround  caveat  caveats
-    """,
+    Kind.PROCEDURE: "procedure  step  runbook  how to  howto  instruction  setup  workflow  recipe",
+    Kind.PATTERN: "rule  guideline  best practice  tip  convention",
+    Kind.EPISODE: "bug  incident  root cause  gotcha  warning  problem  issue  fix  caveat",
 }
-# `Decision: ...`, or the heading above a list.
+# `Decision: ...`, or the heading above a list; also in the plural.
 LABELS = {
-    label: kind
+    name: kind
     for kind, labels in _LABELLED.items()
     for label in re.split(r"\s{2,}", labels.strip())
+    for name in (label, f"{label}s")
 }
 # Labels that say little: people put them before anything.
-MILD = frozenset(
-    re.split(
-        r"  ",
-        "note  important  result  results  outcome  actions  action  setup  options  problem  "
-        "issue  fix  workflow",
-    )
-)
+_MILD = "note  important  result  outcome  setup  option  problem  issue  fix  workflow"
+MILD = {name for label in _MILD.split("  ") for name in (label, f"{label}s")}
 
 # Who was there, and links: nothing to remember.
 LISTED = re.compile(
@@ -371,8 +345,20 @@ REASON = re.compile(
     re.IGNORECASE,
 )
 HEDGE = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|i think|i guess|not sure|unclear|seems?)\b",
+    r"\b(?:maybe|perhaps|probably|possibly|might|i think|i guess|not sure|unclear|seems?|"
+    r"i (?:don['’]t|do not|can imagine|like|mean)|not saying|a bit|sort of|well)\b",
     re.IGNORECASE,
+)
+# Talk, not facts.
+OPINION = re.compile(
+    r"\b(?:i|me|my|agrees?|makes? sense|good idea|sounds|that['’]s|want to|"
+    r"don['’]t (?:think|see|know))\b",
+    re.IGNORECASE,
+)
+# It may mean something in the sentence before.
+REFERS = re.compile(
+    r"\b(?:It\b|(?i:this|these|those|they|them|his|her|their|its)\b|"
+    r"it\b(?! (?:is|was) \w{1,20} that))"
 )
 UNDECIDED = re.compile(
     r"(?:\b(?:not|never|yet to|still to|to be|before (?:we|it is)|if (?:we|it is|they))|n['’]t) "

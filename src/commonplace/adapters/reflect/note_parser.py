@@ -12,6 +12,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]++(?P<text>.+)")
 # `Action items:`, `**Decisions**`
 _TITLE_LINE = re.compile(r"^[ \t]*\**(?!TODO |FIXME )(?P<text>[A-Z][\w /'&-]{2,60}):?\**:?[ \t]*$")
+_FEW = 6  # words of a title without a colon; a longer line is the first of a paragraph
 _NOT_PROSE = re.compile(r"^\s*(?:\||<|@@|\$ |>>> |[-*_=~]{3,}\s*$)")
 _LEAD = re.compile(
     r"[ \t]*(?P<bullet>(?:[-*+•>]|(?P<number>\d{1,3})[.)])[ \t]+)?(?:\[(?P<box>[ xX])\][ \t]+)?"
@@ -36,6 +37,7 @@ _TURN = re.compile(
     r"(?:\*\*|__)?:(?:\*\*|__)?[ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
+_LONGEST_TOPIC = 20  # words
 _WRAPPED = 60  # characters; a longer line may continue in the next
 
 
@@ -59,7 +61,9 @@ class Block:
     def is_topic(self) -> bool:
         """Whether it only says what the items below it are about: an agenda line."""
         return self.is_parent and (
-            bool(_LINK.search(self.text)) or self.text.endswith(":") or len(self.text.split()) < 3
+            any(_LINK.search(sentence.text) for sentence in self.sentences)
+            or self.text.endswith(":")
+            or len(self.text.split()) < 3
         )
 
     @property
@@ -71,7 +75,7 @@ class Block:
         """Return the first sentence of the agenda line above it, else of a short item."""
         above = list(self._ancestors())
         for one in above:
-            if one.is_topic:
+            if one.is_topic and len(one.text.split()) <= _LONGEST_TOPIC:
                 return one.sentences[0]
         return above[0].sentences[0] if above and len(above[0].text.split()) <= _SHORT else None
 
@@ -117,6 +121,8 @@ def _blocks(
     for at, line in _lines(text, start, end):
         stands_alone = not before or line.rstrip().endswith((":", "*"))
         title = _HEADING.match(line) or (_TITLE_LINE.match(line) if stands_alone else None)
+        if title and title.re is _TITLE_LINE and ":" not in line and len(line.split()) > _FEW:
+            title = None
         if not line.strip() or _NOT_PROSE.match(line) or title:
             before = ""
             if title:

@@ -15,6 +15,7 @@ TITLE_CHARS = 120
 _READ = 1_000  # characters of a sentence that are examined
 _LEAST = 0.4  # a less confident candidate is dropped
 _LABELLED, _MILDLY = 0.88, 0.55
+_SURE_OF_OPINION = 0.6  # a less confident claim must not be somebody's opinion
 _REQUESTED = 0.62  # confidence that a request is a task
 _FEWEST_WORDS, _FEWEST_MARKED = 3, 2  # in a sentence, and in one with a label, heading or box
 _LONGEST_QUESTION_WORDS = 60
@@ -27,7 +28,7 @@ _USERS_RULE = re.compile(
     re.IGNORECASE,
 )
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^)\s]{0,2000}\)?")
-_ADDRESS = re.compile(r"\(?<{1,2}\w+>\)?|https?://\S+|\[#\d+\]|#\d{3,}")
+_ADDRESS = re.compile(r"\*\*|\(?<{1,2}\w+>\)?|https?://\S+|\[#\d+\]|#\d{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _judge(
     marked = is_first and (block.box is False or _labelled_kind(block) is not None)
     if (
         words < (_FEWEST_MARKED if marked or topic else _FEWEST_WORDS)
-        or text.endswith(":")
+        or text.endswith((":", "…", "..."))
         or block.box
         or block.is_topic
         or cues.LISTED.match(block.heading)
@@ -158,11 +159,13 @@ def _judge(
     ):
         sure += 0.05
     is_outcome = marked or kind in (EntityType.DECISION, EntityType.TASK, EntityType.PLAN)
+    if kind == EntityType.CLAIM and sure < _SURE_OF_OPINION and cues.OPINION.search(text):
+        return None
     if sure < _LEAST or (not is_outcome and cues.HOUSEKEEPING.search(text)):
         return None
     context = topic
-    if not marked and (cues.VAGUE.match(said) or words < _FEWEST_ALONE):
-        # It says nothing without what stands before it.
+    if not marked and (cues.VAGUE.match(said) or cues.REFERS.search(said) or words < _FEWEST_ALONE):
+        # It may say nothing without what stands before it.
         context = topic or before
         if context is None and (words < _FEWEST_WORDS or cues.VAGUE.match(said)):
             return None
@@ -231,8 +234,8 @@ def _proposal(one: _Candidate) -> Proposal:
 
 
 def plain(text: str) -> str:
-    """Return a sentence on one line, without the addresses of its links."""
-    return " ".join(_ADDRESS.sub("", _LINK.sub(r"\1", text)).split())
+    """Return a sentence on one line, without emphasis and the addresses of its links."""
+    return " ".join(_ADDRESS.sub("", _LINK.sub(r"\1", " ".join(text.split()))).split())
 
 
 def _title(sentence: str) -> str:
