@@ -494,3 +494,13 @@ async def test_what_replaced_a_memory_is_there_in_its_place(
     sections, _, text = await context(owner, "where are user sessions kept, in Redis")
     assert len(sections["decisions"]) == 1
     assert "All of that moved to Postgres." in text and old not in text
+
+
+async def test_newest_memory_is_shown_only_where_nothing_fits(
+    house: House, owner: httpx.AsyncClient, stocked: dict[str, str]
+) -> None:
+    goal = {"project": stocked["project"]}
+    sections, _, _ = await context(owner, "paint the fence", **goal)
+    assert sections["recent_memory"] == [stocked["gotcha"], stocked["howto"]]
+    sections, _, _ = await context(owner, "rotation of refresh tokens", **goal)
+    assert "recent_memory" not in sections

@@ -83,7 +83,8 @@ _STALE = 0.6
 NOTHING = "Nothing is known yet about this goal. Save what you learn with `remember`."
 HITS = 200  # sections found for the goal
 UNDERWAY_SHOWN = 2  # tasks in progress, whatever the goal
-NEXT_SHOWN, RECENT_SHOWN = 1, 1  # of the project, whatever the goal, where places are left
+NEXT_SHOWN = 1  # of the project's tasks to do, whatever the goal
+RECENT_SHOWN = 2  # of the project's memories, where none is about the goal
 LISTED = 50  # tasks in progress, tasks to do, memories
 
 
@@ -269,7 +270,8 @@ class Context(Service):
         lines += map(of_work, first(urgent(underway), max(0, UNDERWAY_SHOWN - shown)))
         lines += [line for line in rest if line.item_id not in {one.item_id for one in lines}]
         lines += map(of_work, first(urgent(waiting), NEXT_SHOWN))
-        lines += [_recent_line(item) for item in first(recent, RECENT_SHOWN)]
+        if not found:
+            lines += [_recent_line(item) for item in first(recent, RECENT_SHOWN)]
         return lines
 
     async def _blocked(self, caller: Caller, tasks: Iterable[str]) -> dict[str, str]:
