@@ -395,3 +395,24 @@ def test_since() -> None:
     for bad in ("", "7", "d", "-7d", "7y", "2026-02-30", "٧d", "99999d"):
         with pytest.raises(Invalid):
             since(bad)
+
+
+async def test_a_new_text_makes_the_automatic_tags_of_a_task_anew(house: House) -> None:
+    async with house.client("owner") as owner:
+        project = {"entity_type": "project", "title": "Harbour", "content": "Boats."}
+        project_id = (await owner.post("/api/entities?sync=true", json=project)).json()["id"]
+        task = {
+            "entity_type": "task",
+            "title": "Cache the tide API",
+            "content": "Tides change slowly. One docker image is enough.",
+            "project": project_id,
+            "tags": ["mine"],
+        }
+        task_id = (await owner.post("/api/entities?sync=true", json=task)).json()["id"]
+        path = f"/api/entities/{task_id}"
+        assert (await owner.get(path)).json()["tags"] == ["mine", "backend", "performance"]
+        changed = await owner.patch(path, json={"title": "Migrate the tides", "content": "Docker."})
+        assert changed.json()["tags"] == ["mine", "database", "devops"]
+        await owner.patch(path, json={"tags": ["mine", "devops"]})
+        changed = await owner.patch(path, json={"title": "Migrate and test the tides"})
+        assert changed.json()["tags"] == ["mine", "devops", "testing"]  # database was removed
