@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 LONG = 60_000
 CHARACTERS_PER_TOKEN = 4.15
-MOST_TOKENS = {"/mcp": 4_000, "/mcp/core": 2_050}
+MOST_TOKENS = {"/mcp": 4_100, "/mcp/core": 2_050}
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 SUBJECTS = ["billing export", "invoice table", "retry queue", "rounding of taxes", "audit log"]
 CLAUSES = [
@@ -39,13 +39,13 @@ FIELDS = {
     "add": "title content entity_type category languages tags related_to metadata project priority "
     "assignees due_date technologies depends_on repository_url check_conflicts skip_conflicts "
     "conflict_threshold",
-    "search": "query types language category status project assignee since limit include_content "
-    "content_max_chars",
+    "search": "query types language category status project assignee since text_language author "
+    "published_after published_before as_of limit include_content content_max_chars",
     "fetch": "id from_section max_chars",
     "context": "goal intent project limit token_budget",
     "explore": "mode types entity_id relationship_types depth project status limit",
     "manage": "action entity_id data expected_revision",
-    "remember": "title content kind project tags related_to idempotency_key",
+    "remember": "title content kind project tags related_to idempotency_key valid_until review_by",
     "reflect": "content source_title project persist limit",
     "search_knowledge": "query limit",
     "get_disk": "disk_id from_section max_chars",

@@ -1,6 +1,7 @@
 """Every hit says when it was added and published, where it comes from, and whether it still holds: in every answer of a search."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,117 @@ async def test_every_hit_tells_its_dates_origin_and_standing(
         assert hits["Old port"]["status"] == "superseded", door
         assert "New port" not in hits and "superseded_by" not in hits["Old port"], door
     assert new.split("_")[1] not in listed + results
+
+
+async def ask(house: House, query: str, **filters: Any) -> list[tuple[str, str | None]]:
+    """Titles and statuses that the graph's search finds, which REST and MCP tell alike."""
+    asked = {"query": query} | filters
+    async with house.client("owner") as client:
+        told = (await call_tool(client, "search", asked))["result"]["structuredContent"]
+        rest = (await client.post("/api/search", json=asked)).json()
+    found = [(hit["title"], hit["metadata"].get("status") or None) for hit in told["results"]]
+    assert found == [
+        (hit["title"], hit["metadata"].get("status") or None) for hit in rest["results"]
+    ]
+    assert rest["filters"] == {name: each for name, each in filters.items() if name != "limit"}
+    return found
+
+
+def on(day: str) -> datetime:
+    return datetime.fromisoformat(f"{day}T12:00:00+00:00")
+
+
+async def test_as_of_answers_from_what_held_then(house: House) -> None:
+    first = await remember(house, "First", "Port 8000 is the port.", created_at=on("2025-01-01"))
+    second = await remember(house, "Second", "It moved to 8642.", created_at=on("2025-06-01"))
+    third = await remember(house, "Third", "Nine is the number.", created_at=on("2026-02-01"))
+    await remember(
+        house, "Short", "Port of the fair.", created_at=on("2025-01-01"), valid_until="2025-03-31"
+    )
+    await house.app.memory.supersede(house.owner, first, by=second)
+    await house.app.memory.supersede(house.owner, second, by=third)
+    stale = await remember(house, "Stale", "Port of the past.", created_at=on("2025-01-02"))
+    await house.app.memory.mark_stale(house.owner, stale)
+    for limit in (1, 10):
+        for day, top, held in (
+            ("2024-12-31", [], set()),
+            ("2025-01-01", ["First"], {"First", "Short"}),
+            ("2025-03-31T23:00:00Z", ["First"], {"First", "Short", "Stale"}),
+            ("2025-04-01", ["First"], {"First", "Stale"}),
+            ("2025-06-01", ["Second"], {"Second", "Stale"}),
+            ("2026-02-01", ["Third"], {"Third", "Stale"}),
+        ):
+            found = await ask(house, "which port is the port", as_of=day, limit=limit)
+            assert [title for title, _ in found][:1] == top, (day, found)
+            assert all(status is None for _, status in found)
+            if limit > 1:
+                assert {title for title, _ in found} == held, day
+    now = await ask(house, "which port is the port")
+    assert {("Third", None), ("First", "superseded"), ("Short", "expired"), ("Stale", "stale")} <= {
+        *now
+    }
+
+
+async def test_what_is_over_ranks_lower_and_says_so(house: House) -> None:
+    """A day counts until its end, in UTC; what is to be reviewed keeps its place."""
+    over = await remember(
+        house,
+        "Over",
+        "The fair has a port of call.",
+        valid_until="2026-03-31",
+        review_by="2026-01-01",
+    )
+    due = await remember(house, "Due", "The fair may have a port, too.", review_by="2026-03-01")
+    house.app.search.clock = lambda: on("2026-03-31")
+    assert await ask(house, "the fair has a port of call") == [
+        ("Over", "review_due"),
+        ("Due", "review_due"),
+    ]
+    house.app.search.clock = lambda: on("2026-04-01")
+    assert {*await ask(house, "the fair has a port of call")} == {
+        ("Over", "expired"),
+        ("Due", "review_due"),
+    }
+    async with house.client("owner") as owner:
+        changed = await owner.patch(f"/api/entities/{over}", json={"valid_until": None})
+        assert changed.json()["valid_until"] is None and changed.json()["review_by"] == "2026-01-01"
+        changed = await owner.patch(
+            f"/api/entities/{due}", json={"review_by": "2027-03-01T02:00:00+02:00"}
+        )
+        assert changed.json()["review_by"] == "2027-03-01T00:00:00Z"
+        for name in ("valid_until", "review_by"):
+            for wrong in ("soon", "2026-02-30"):
+                words = {"title": "T", "content": "C.", "kind": "claim", name: wrong}
+                refused = await call_tool(owner, "remember", words)
+                assert refused["error"]["code"] == -32602 and name in refused["error"]["message"]
+        words = {"title": "Kept", "content": "Until then.", "valid_until": "2026-12-31"}
+        kept = (await call_tool(owner, "remember", words))["result"]["structuredContent"]
+        shown = (await owner.get(f"/api/entities/{kept['id']}")).json()
+    assert (shown["valid_until"], shown["review_by"]) == ("2026-12-31", None)
+    assert {*await ask(house, "the fair has a port of call")} >= {
+        ("Over", "review_due"),
+        ("Due", None),
+    }
+
+
+async def test_filters_by_what_the_source_says(house: House) -> None:
+    for title, metadata in (
+        ("German", {"author": "Åsa Berg", "language": "de-AT", "published_at": "2020-05-05"}),
+        ("English", {"author": "Bo Berg", "language": "en", "published_at": "2021-05-05"}),
+        ("Unsigned", {}),
+    ):
+        await remember(house, title, f"Cranes of the harbour, {title}.", metadata=metadata)
+    for filters, titles in (
+        ({"author": "berg"}, {"German", "English"}),
+        ({"author": "ÅSA"}, {"German"}),
+        ({"text_language": "DE"}, {"German"}),
+        ({"published_after": "2020-05-05"}, {"German", "English"}),
+        ({"published_after": "2020-05-06"}, {"English"}),
+        ({"published_before": "2021-05-05"}, {"German"}),
+        ({"published_before": "2021-05-05T00:00:01Z", "author": "b"}, {"German", "English"}),
+    ):
+        assert {title for title, _ in await ask(house, "cranes", **filters)} == titles
+    async with house.client("owner") as owner:
+        for name in ("as_of", "published_after", "published_before"):
+            refused = await owner.post("/api/search", json={"query": "q", name: "then"})
+            assert refused.status_code == 422 and name in refused.json()["message"]

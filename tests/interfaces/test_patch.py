@@ -31,6 +31,8 @@ VALUES: Json = {
     "content": "We decided to paint it red, and not before June.",
     "depends_on": ["{other}"],
     "due_date": "2030-03-01",
+    "valid_until": "2030-03-01",
+    "review_by": "2030-02-01",
     "epic": "{epic}",
     "in_kb": False,
     "kind": "procedure",

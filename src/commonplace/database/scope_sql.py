@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from commonplace.database.columns import as_json
-from commonplace.model import ItemFilter, Scope
+from commonplace.model import ItemFilter, Scope, utc_text
 
 
 def visible(scope: Scope, items: str = "i") -> str:
@@ -80,6 +80,12 @@ def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str,
             "(i.created_at < :w_dated_to OR i.published_at < :w_dated_to)": (
                 where.dated_to is not None,
                 where.dated_to,
+            ),
+            "i.created_at <= :w_as_of": (where.as_of is not None, where.as_of),
+            """(i.valid_until IS NULL OR i.valid_until
+                >= substr(CAST(:w_valid_at AS TEXT), 1, length(i.valid_until)))""": (
+                where.as_of is not None,
+                where.as_of and utc_text(where.as_of),
             ),
             text_contains("w_author", where.author, "i.author"): (
                 bool(where.author),

@@ -47,6 +47,16 @@ def parse_time(value: object) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
+def utc_text(at: datetime) -> str:
+    """Return a time in UTC as text, to the second: later ones sort higher."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def is_past(day_or_time: str | None, at: datetime) -> bool:
+    """Whether a day, or a time written by `utc_text`, is over."""
+    return day_or_time is not None and day_or_time < utc_text(at)[: len(day_or_time)]
+
+
 def new_id() -> str:
     """Return a UUID of version 7: it starts with the time in steps of 244 ns, so that new rows are
     neighbours and ids made one after another sort in that order."""

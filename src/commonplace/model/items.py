@@ -157,6 +157,8 @@ class Item(Stored):
     status: str = ""  # of tasks, epics and memories
     priority: str = authored("")
     due_date: str | None = authored(None)  # ISO date
+    valid_until: str | None = authored(None)  # ISO date, or time in UTC; the last that it holds
+    review_by: str | None = authored(None)  # the same
     languages: tuple[str, ...] = authored(())
     technologies: tuple[str, ...] = authored(())
     assignees: tuple[str, ...] = authored(())
@@ -393,6 +395,7 @@ class ItemFilter:
     published_before: datetime | None = None
     dated_from: datetime | None = None  # added or published then
     dated_to: datetime | None = None
+    as_of: datetime | None = None  # what was there then, and was valid
 
 
 EVERYTHING = ItemFilter()

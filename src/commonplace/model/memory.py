@@ -29,6 +29,8 @@ SUPERSEDED = (
 )
 WRONG = "wrong"  # or it never was true,
 STALE = "stale"  # or nobody has looked whether it still is
+# In hits only: its `valid_until` is over, or its `review_by`.
+EXPIRED, REVIEW_DUE = "expired", "review_due"
 
 
 class Kind(StrEnum):

@@ -60,6 +60,8 @@ class Passage(NamedTuple):
     created_at: datetime
     origin: str = Origin.YOU
     added_by: str | None = None  # the name of the token, for those who see the whole library
+    valid_until: str | None = None
+    review_by: str | None = None
     superseded_by: str | None = None  # the entity that replaced it; set by search
 
     @property

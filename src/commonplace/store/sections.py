@@ -22,7 +22,8 @@ COMPARED = 8  # sections compared for each item that is wanted
 _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url, s.position,
                      s.heading, s.text, s.word_count, s.key_points, s.locator, i.status,
                      i.visibility, i.category, i.tags, i.auto_tags, i.metadata, i.created_at,
-                     i.origin, {added_by}
+                     i.origin, {added_by},
+                     i.valid_until, i.review_by
               FROM sections AS s CROSS JOIN items AS i
               WHERE i.library_id = s.library_id || '' AND i.id = s.item_id"""
 _ADDED_BY = (

@@ -10,7 +10,17 @@ from functools import partial
 from typing import Any, TypeVar
 
 from commonplace.errors import Invalid
-from commonplace.model import AUTHORED, BY_MODEL, EntityType, Item, Json, Kind, now
+from commonplace.model import (
+    AUTHORED,
+    BY_MODEL,
+    EntityType,
+    Item,
+    Json,
+    Kind,
+    now,
+    parse_time,
+    utc_text,
+)
 from commonplace.model.tags import choose_tags
 
 T = TypeVar("T")
@@ -58,6 +68,8 @@ class NewEntity:
     priority: str | None = None
     assignees: tuple[str, ...] = ()
     due_date: str | None = None
+    valid_until: str | None = None
+    review_by: str | None = None
     technologies: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     repository_url: str | None = None
@@ -175,6 +187,26 @@ def due_date(value: str | None) -> str | None:
         with suppress(ValueError):
             return parse(value.strip()).isoformat()
     raise Invalid(f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31")
+
+
+def day_or_time(name: str, value: str | None) -> str | None:
+    """Normalize an ISO date, or a time to UTC."""
+    if value is None:
+        return None
+    with suppress(ValueError):
+        return date.fromisoformat(value.strip()).isoformat()
+    return utc_text(moment(name, value))
+
+
+def moment(name: str, value: str, *, end: bool = False) -> datetime:
+    """Parse an ISO date or time, in UTC if it names no zone. `end`: of the day, for a date."""
+    found = parse_time(value)
+    if found is None:
+        raise Invalid(
+            f"`{name}` must be an ISO date or time such as 2026-03-31, not {value[:50]!r}"
+        )
+    is_day = len(value.strip()) <= len("2026-03-31")
+    return found + timedelta(days=1, microseconds=-1) if end and is_day else found
 
 
 def few(name: str, values: Sequence[str]) -> Sequence[str]:
@@ -305,6 +337,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "title": title,
     "priority": priority,
     "due_date": due_date,
+    "valid_until": partial(day_or_time, "valid_until"),
+    "review_by": partial(day_or_time, "review_by"),
 }
 
 

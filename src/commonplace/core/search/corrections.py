@@ -1,12 +1,28 @@
-"""Corrections in answers: a replacement takes the place of the memory that it supersedes."""
+"""Corrections in answers: a replacement takes the place of the memory that it supersedes, and what
+no longer holds says so."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 
-from commonplace.model import SUPERSEDED, WRONG, Item, ItemFilter, Kind, Passage, Scope
+from commonplace.model import (
+    EXPIRED,
+    REVIEW_DUE,
+    STALE,
+    SUPERSEDED,
+    WRONG,
+    Item,
+    ItemFilter,
+    Kind,
+    Passage,
+    Scope,
+    is_past,
+    parse_time,
+)
 from commonplace.store import Store
 
 LONGEST_CHAIN = 8
+EXPIRED_SHARE = 0.6  # of its score that a memory keeps when its time is over
 
 Found = list[tuple[float, Passage]]
 ReplacedBy = Mapping[str, set[str]]
@@ -14,12 +30,20 @@ ReplacedBy = Mapping[str, set[str]]
 
 async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Found) -> Found:
     """Reorder results, best first: what replaced a memory stands directly above it, also if it
-    was found further down, or not at all. Memories that are superseded say by which entity."""
+    was found further down, or not at all. Memories that are superseded say by which entity.
+
+    As of an earlier time, only what had replaced something by then counts: what was superseded
+    already is left out, and what has been corrected since holds.
+    """
     replaced_by, newer = await _replacements(
         store, scope, {p.item_id for _, p in found if p.status == SUPERSEDED}
     )
+    if where.as_of is not None:
+        later = {new for new, item in newer.items() if item.created_at > where.as_of}
+        replaced_by = {old: new - later for old, new in replaced_by.items() if new - later}
+        found = [(s, _as_it_was(p, where.as_of, replaced_by, newer)) for s, p in found]
     if not replaced_by:
-        return found
+        return _held(found, where)
     places: dict[str, float] = {}  # the best score of what each replacement replaced
     for score, old in found:
         for item_id in _above(old.item_id, replaced_by):
@@ -35,7 +59,39 @@ async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Fou
         by = _direct(passage.item_id, replaced_by, newer)
         raised.append((score, passage._replace(superseded_by=by) if by else passage))
     # A replacement has fewer above it than what it replaced.
-    return sorted(raised, key=lambda one: (-one[0], len([*_above(one[1].item_id, replaced_by)])))
+    raised.sort(key=lambda one: (-one[0], len([*_above(one[1].item_id, replaced_by)])))
+    return _held(raised, where)
+
+
+def with_standing(found: Found, at: datetime) -> Found:
+    """Mark memories whose time is over, which rank lower, and those that somebody should review."""
+    told = []
+    for score, passage in found:
+        if not passage.status and is_past(passage.valid_until, at):
+            told.append((score * EXPIRED_SHARE, passage._replace(status=EXPIRED)))
+        elif not passage.status and is_past(passage.review_by, at):
+            told.append((score, passage._replace(status=REVIEW_DUE)))
+        else:
+            told.append((score, passage))
+    return sorted(told, key=lambda one: -one[0])
+
+
+def _as_it_was(
+    passage: Passage, at: datetime, replaced_by: ReplacedBy, newer: Mapping[str, Item]
+) -> Passage:
+    """Drop a correction that was made later."""
+    if passage.status not in (SUPERSEDED, STALE) or passage.item_id in replaced_by:
+        return passage
+    correction = passage.metadata.get("correction")
+    made = parse_time(correction.get("at")) if isinstance(correction, dict) else None
+    # Replacements may be out of scope, and then only the correction itself tells the time.
+    is_later = made > at if made is not None else bool(newer)
+    return passage._replace(status="") if is_later else passage
+
+
+def _held(found: Found, where: ItemFilter) -> Found:
+    """Leave out what was superseded at the time that is asked for."""
+    return [one for one in found if where.as_of is None or one[1].status != SUPERSEDED]
 
 
 async def _replacements(

@@ -11,7 +11,7 @@ import numpy as np
 
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search import time_boost
-from commonplace.core.search.corrections import newest_first
+from commonplace.core.search.corrections import newest_first, with_standing
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     EMBED,
@@ -119,7 +119,9 @@ class Search(Service):
             where = replace(where, not_statuses=(*where.not_statuses, WRONG))
         times = find_times(query, self.clock())
         question, degraded = await self._question(times.rest or query, mode)
-        most = limit + SPARE  # another process may delete some before they are loaded
+        # As of an earlier time, half may have been superseded.
+        limit_loaded = limit if where.as_of is None else 2 * limit
+        most = limit_loaded + SPARE  # another process may delete some before they are loaded
         if times != Times():
             matches, ranked = await self._ranked(caller, question, mode, times, where, most)
             found = await self._load(caller, ranked)
@@ -131,8 +133,11 @@ class Search(Service):
                 return self._blend(mode, question, these, most)
 
             matches = NOTHING
-            found = await self._store.sections.search(caller.scope, question, choose, limit, where)
+            found = await self._store.sections.search(
+                caller.scope, question, choose, limit_loaded, where
+            )
         found = await newest_first(self._store, caller.scope, where, found)
+        found = with_standing(found, where.as_of or self.clock())
         if question.vector is not None and not matches.complete:
             degraded = await self._degraded(caller.scope)
         known = ~np.isnan(matches.cosines)

@@ -215,6 +215,8 @@ CREATE TABLE items (
   status TEXT NOT NULL DEFAULT '',      -- of tasks, epics and memories
   priority TEXT NOT NULL DEFAULT '',
   due_date TEXT,                        -- ISO date
+  valid_until TEXT,                     -- ISO date, or time in UTC, from which a memory no longer holds
+  review_by TEXT,                       -- the same, from which somebody should look whether it does
   visibility TEXT NOT NULL,
   in_kb INTEGER NOT NULL,               -- 0: search does not find it
   archived INTEGER NOT NULL,

@@ -16,6 +16,7 @@ from commonplace.interfaces.actions.fields import (
     Assignees,
     Category,
     Cli,
+    Day,
     DependsOn,
     DueDate,
     EntityContent,
@@ -99,6 +100,11 @@ class KnowledgeFields(Input):
         """Return the entity of the fields that it has in common with this input."""
         named = type(self).model_fields.keys() & NewEntity.__dataclass_fields__.keys()
         return NewEntity(**{name: frozen(getattr(self, name)) for name in named}, **more)
+
+
+class MemoryFields(KnowledgeFields):
+    valid_until: Annotated[Day | None, about("Date until which it holds")] = None
+    review_by: Annotated[Day | None, about("Date by which to check it")] = None
 
 
 class EntityFields(KnowledgeFields):
@@ -193,10 +199,14 @@ class ListEntities(Paged):
         )
 
 
+class AllFields(EntityFields, MemoryFields):
+    pass
+
+
 _Changes = patch_of(
     "EntityChanges",
-    EntityFields,
-    " ".join(EntityFields.model_fields),
+    AllFields,
+    " ".join(AllFields.model_fields),
     entity_id=(ItemId, ...),
     expected_revision=(ExpectedRevision, None),
 )

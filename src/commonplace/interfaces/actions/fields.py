@@ -364,6 +364,7 @@ DueDate = Annotated[
     str, chars(0, 40, "ISO date: YYYY-MM-DD"), Cli("--due"), Display("Due", type="date")
 ]
 Since = Annotated[str, chars(0, 40, "Only newer ones: ISO date or time, or an age: 12h, 7d, 2w")]
+Day = Annotated[str, chars(0, 40, "ISO date or time")]
 Hours = Annotated[float, Field(gt=0, le=100_000), NUMBER]
 Page = Annotated[int, number(1, 1_000_000, "Page number"), WHOLE]
 PerPage = Annotated[int, number(1, 100, "Entries per page"), WHOLE, Cli("--limit")]
@@ -381,5 +382,6 @@ CLEAR = frozenset(
     "query limit offset title content category languages language tags technologies metadata "
     "assignees assignee goal token_budget in_kb item_id id disk_id content_max_chars "
     "include_content depth source_title check_conflicts skip_conflicts conflict_threshold tag "
-    "from_section project priority repository_url kind url text scope intent max_chars".split()
+    "from_section project priority repository_url kind url text scope intent max_chars author "
+    "published_after published_before text_language valid_until review_by".split()
 )

@@ -8,7 +8,7 @@ from commonplace.core.entities.validation import LONGEST_TITLE
 from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.entities import (
     CONFLICT,
-    KnowledgeFields,
+    MemoryFields,
     OneEntity,
     added_text,
     required,
@@ -58,7 +58,7 @@ ALL_STATES = "all"
 # -- inputs
 
 
-class Remember(KnowledgeFields):
+class Remember(MemoryFields):
     model_config = ConfigDict(json_schema_extra=required("title", "content"))
 
     kind: EntityTypeName = "episode"

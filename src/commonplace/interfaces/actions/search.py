@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from commonplace.core.entities.validation import since as parse_since
+from commonplace.core.entities.validation import moment, since as parse_since
 from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.entities import ENTITY, item_url, public_metadata
 from commonplace.interfaces.actions.fields import (
     WHOLE,
     AnyTypeNames,
     Cli,
+    Day,
     FromSection,
     Input,
     ItemId,
@@ -69,6 +70,11 @@ class SearchEntities(Input):
     project: Project | None = None
     assignee: Annotated[Word | None, about("Name of the assignee")] = None
     since: Since | None = None
+    text_language: Annotated[Word | None, about("Language of the text: en, de")] = None
+    author: Annotated[Word | None, about("Part of the author's name")] = None
+    published_after: Day | None = None
+    published_before: Day | None = None
+    as_of: Annotated[Day | None, about("Answer from what was there and held then")] = None
     limit: Annotated[int, number(1, 50, "How many entities to return"), WHOLE] = 10
     include_content: Annotated[bool, about("Return the best passage"), Cli(hidden=True)] = True
     content_max_chars: Annotated[
@@ -77,8 +83,16 @@ class SearchEntities(Input):
 
     @property
     def filters(self) -> Json:
-        named = ("types", "language", "category", "status", "project", "assignee", "since")
-        return {name: value for name in named if (value := getattr(self, name)) is not None}
+        others = ("query", "limit", "include_content", "content_max_chars")
+        return {
+            name: value
+            for name in type(self).model_fields
+            if name not in others and (value := getattr(self, name)) is not None
+        }
+
+    def _moment(self, name: str, *, end: bool = False) -> datetime | None:
+        value = getattr(self, name)
+        return None if value is None else moment(name, value, end=end)
 
     @property
     def question(self) -> "EntityQuery":
@@ -91,6 +105,11 @@ class SearchEntities(Input):
             statuses=() if self.status is None else (self.status,),
             assignee=self.assignee,
             since=parse_since(self.since) if self.since is not None else None,
+            text_language=self.text_language and self.text_language.lower(),
+            author=self.author,
+            published_after=self._moment("published_after"),
+            published_before=self._moment("published_before"),
+            as_of=self._moment("as_of", end=True),
         )
         return EntityQuery(self.query, self.project, where)
 
