@@ -1,7 +1,9 @@
 """Verbs that write several rows write all of them or none, on both engines."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,6 +107,51 @@ async def test_a_candidate_that_was_rejected_meanwhile_leaves_no_memory(place: S
         with pytest.raises(Exception, match="rejected already"):
             await app.reflection.accept(owner, candidate.id, {})
         assert (await app.library.page(owner, ItemFilter()))[1] == before
+
+
+async def test_a_session_grows_with_its_capture(place: Settings) -> None:
+    grown = f"{NOTES}\nBob: It turns out that the old client ignores the expiry header."
+    async with opened(place) as (app, store, owner):
+        wish = Notes(NOTES, "Token call", session_key="call-7", persist=True)
+        await app.reflection.reflect(owner, wish)
+        for writes in range(5):
+            restore = crash_after(store, writes)
+            with suppress(Crash):
+                await app.reflection.reflect(owner, replace(wish, content=grown))
+            restore()
+            [(session, text)] = [
+                (item, await store.items.text(item))
+                for item in (await app.library.page(owner, ItemFilter()))[0]
+                if item.entity_type == "session"
+            ]
+            capture = await app.memory.capture(owner, session.id)
+            assert text == capture.text
+            assert session.metadata["capture_hash"] == capture.hash
+        assert text == grown
+        done = await app.reflection.reflect(owner, replace(wish, content=grown))
+        assert [one.proposal.kind for one in done.candidates] == ["decision", "claim"]
+        assert (await app.library.page(owner, ItemFilter()))[1] + (
+            await app.reflection.candidates(owner)
+        )[1] == 3  # the session, and each candidate once
+
+
+async def test_a_session_that_grows_at_once_grows_to_the_longest(place: Settings) -> None:
+    lines = [f"We decided to paint shed {n} in colour {n}." for n in range(6)]
+    async with opened(place) as (app, _, owner):
+        done = await asyncio.gather(
+            *(
+                app.reflection.reflect(
+                    owner,
+                    Notes("\n\n".join(lines[:count]), "Sheds", session_key="sheds", persist=True),
+                )
+                for count in (3, 6, 1, 5, 2, 4)
+            )
+        )
+        assert len({one.source.item.id for one in done if one.source}) == 1
+        capture = await app.memory.capture(owner, done[0].source.item.id)  # type: ignore[union-attr]
+        assert capture.text == "\n\n".join(lines)
+        items = (await app.library.page(owner, ItemFilter()))[1]
+        assert items + (await app.reflection.candidates(owner))[1] == 1 + len(lines)
 
 
 async def test_a_claimed_link_and_the_password_are_written_together(place: Settings) -> None:
