@@ -11,7 +11,7 @@ from commonplace.model import EntityType
 _FEWEST_SPECIFICS = 2
 # Where one clause ends and another about "I" or "we", or a request, begins.
 _JOINT = re.compile(
-    r"(?:(?:[,;]| [-–—])(?: (?:and|but|so|or|since|because|especially since|considering))?|"
+    r"(?:(?:[,;.!]| [-–—])(?: (?:and|but|so|or|since|because|especially since|considering))?|"
     r" (?:and|but|so)) "
     r"(?=(?:I|I['’](?:m|ve|d|ll)|we|can|could|would|should|do|does|did|how|what|which|where|"
     r"when|is|are|any|maybe|you know|or|here['’]s|got|help|please)\b)",
@@ -30,7 +30,8 @@ _FACT = re.compile(
     r"stuck|worried|heard|looking|make|keep|thinking that)\b)\w+"
     r"|I['’](?:m|ve) (?:a|an|the|\d)|I['’]m [A-Z]"
     r"|(?:[Mm]y|[Oo]ur) (?:[\w’'-]+,? ){1,4}?(?:is|are|was|were|has|have|who|told|wants)\b"
-    r"|[Mm]y (?:\w+,? ){1,3}[A-Z]\w+,|I think I['’]ll (?:go|start) with\b)"
+    r"|[Mm]y (?:\w+,? ){1,3}[A-Z]\w+,|I think I['’]ll (?:go|start) with\b"
+    r"|[Ll]et['’]?s (?:use|switch|move|go|stick|keep|drop)\b)"
 )
 _SPECIFIC = (
     re.compile(r"(?<![\w.,:/%-])[$€£]?\d[\w.,:/%-]*+"),
@@ -38,7 +39,7 @@ _SPECIFIC = (
     re.compile(r"(?<= )(?!I\b)[A-Z][\w.+#’'-]*+(?: (?!I\b)[A-Z][\w.+#’'-]*+){0,4}"),
 )
 _DECIDED = re.compile(
-    r"\b(?:I|we)(?:['’](?:ve|ll)| have| will| think I['’]ll)? "
+    r"\blet['’]?s\b|\b(?:I|we)(?:['’](?:ve|ll)| have| will| think I['’]ll)? "
     r"(?:decided|chosen|chose|agreed|settled|go with|going with|opted|start with)\b",
     re.IGNORECASE,
 )

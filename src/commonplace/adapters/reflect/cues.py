@@ -30,7 +30,7 @@ _CLAUSE = r"(?:\A|(?<=[,;:(] )|(?<=[-–—>] )|(?<=\band )|(?<=\bbut )|(?<=\bso
 _WHO = r"(?:we|they|you|everyone|everybody|all of us|somebody|someone)"
 _GROUP = r"(?:the|our|my|all) (?:[\w'’-]++ ){0,3}?[\w'’-]++"
 _NAME = (
-    r"(?-i:(?!(?:We|They|You|He|She|It|This|That|These|Those|There|The|What|Who|Which|No|Not|If|"
+    r"(?-i:(?!(?:We|They|You|He|She|It|This|That|These|Those|There|The|What|Who|Which|No|Not|If|But|And|So|"
     r"When|Need|Plan|Next)\b)@?[A-Z][\w-]*+(?: (?:[A-Z][\w-]*+|and [A-Z][\w-]*+|\([^()]{1,30}\)))?)"
 )
 _ONE = rf"(?<![\w-])(?:{_NAME}|i|someone|somebody)"
@@ -99,6 +99,7 @@ _CUES = (
         r"\b(?:we|i)(?:['’](?:ll|re|d)| will| are)? (?:go|going|stick|sticking|stay|keeping) "
         r"(?:with|the)\b",
         rf"{_ANY} (?:chose|picked|prefer) \w+",
+        r"\bwe(?:['’]ll| will)? \w+ .{2,80}? (?:instead of|rather than)\b",
         rf"{_CLAUSE}(?:from (?:now|\w+) on)\b",
         r"\b(?:no one|everyone|everybody|nobody) (?:was in favou?r|objects?|objected)\b",
         r"\b(?:(?:is|are|was|were) (?:\w+ )?|\A|, )(?:ok(?:ay)?|fine|happy|comfortable) with\b",
@@ -126,7 +127,8 @@ _CUES = (
         rf" (?:also |then |please )?{_STATE}[a-z]{{2,30}}\b"
         r"(?![^,]{0,80}?\b(?:when|whenever|if|unless)\b)",
         rf"{_ONE} (?:volunteered|promised|offered|is|agreed) to \w+",
-        rf"\A(?:{_NAME}|i) to {_DO}\b",
+        r"\A(?!(?:according|due|thanks|proposal|request|time|similar|back|defer|nothing)\b)"
+        rf"{_NAME} to (?!(?:be|the|a|an)\b)(?-i:[a-z]+)",
         rf"{_ONE} (?:is |are )?working on\b",
     ),
     _cue(
@@ -253,7 +255,7 @@ _CUES = (
         rf"{_CLAUSE}(?:problems?|issues?|trouble) with\b|\b(?:prefers?|believes?|finds)\b",
         r"(?<=\w )(?:is|are|does|do|has|have|can|would|will)(?: not|n['’]t) \w+",
         r"\b(?:cannot|can['’]t|no longer|hard to|difficult to|depends on|requires|opposed to|"
-        r"impossible|only (?:works|supports|accepts|runs|contains))\b",
+        r"impossible|must|only (?:works|supports|accepts|runs|contains))\b",
         r"\bis (?:deprecated|required|supported|safe|unsafe|idempotent|limited|owned|preferred|"
         r"important|unlikely)\b",
     ),
