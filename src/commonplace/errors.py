@@ -23,6 +23,22 @@ class Invalid(CommonplaceError):
     code = "invalid_request"
 
 
+class BadRequest(CommonplaceError):
+    """As Invalid, where another product's clients expect this code."""
+
+    code = "bad_request"
+
+
+class BatchTooLarge(CommonplaceError):
+    code = "batch_too_large"
+
+
+class SearchFailed(CommonplaceError):
+    """A search that has meaning only, while the embedder does not answer."""
+
+    code = "search_failed"
+
+
 class InvalidJson(CommonplaceError):
     code = "invalid_json"
 

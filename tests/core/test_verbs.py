@@ -33,6 +33,7 @@ ADMITS_ITSELF = {
     "Reflection.reflect",  # a read, or a write if it persists
 }
 ADMITTED_BY_ANOTHER = {
+    "Disks.find",  # by the search
     "Disks.search",  # by the search
     "EntitySearch.search",  # by the search
     "Uploads.add_file",  # by announcing and finishing it

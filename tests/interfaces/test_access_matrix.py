@@ -19,6 +19,7 @@ from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.actions.action import Action
 from commonplace.interfaces.actions.fields import Input, Patch
 from commonplace.interfaces.actions.registry import ACTIONS
+from commonplace.interfaces.http.gate import DOCS
 from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
 from commonplace.interfaces.mcp.tools import MANAGED
 from commonplace.model import (
@@ -144,6 +145,7 @@ SEEN = {
     "add_task": "require a project",
     "follow_feed": "private",
     "link": "cannot be linked to itself",
+    "refresh": "Only web pages and documents can be refreshed",
     "refresh_item": "Only web pages and documents can be refreshed",
     "restore": "there is nothing to restore",
     "supersede": "Name the replacement",
@@ -306,7 +308,7 @@ SIGNED = {
     ),  # the address is the credential: see test_uploads.py
     ("POST", "/api/v1/webhooks/transcription/{provider}"),
 }  # a secret is: see test_transcription_services.py
-OPEN = {("GET", path) for path in ("/healthz", "/readyz", "/openapi.json", "/docs")}
+OPEN = {("GET", path) for path in ("/healthz", "/readyz", *DOCS)}
 OAUTH = {  # metadata for all, and what a client's code or token is the credential of: test_oauth.py
     ("GET", "/.well-known/oauth-authorization-server"),
     *(("GET", f"/.well-known/oauth-protected-resource{path}") for path in ("", *MCP_PATHS)),

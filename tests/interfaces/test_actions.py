@@ -95,6 +95,7 @@ CASES: dict[str, Json] = {
     "restore": {"entity_id": "{wrong}"},
     "explore": {"mode": "related", "entity_id": "{todo}"},
     "list_relations": {"entity_id": "{todo}"},
+    "refresh": {"entity_id": "{page}"},
     "link": {"entity_id": "{memory}", "to": "{todo}", "type": "RELATED_TO"},
     "unlink": {"entity_id": "{doing}", "to": "{todo}", "type": "DEPENDS_ON"},
     "suggest": {"project": "{project}", "limit": 2},

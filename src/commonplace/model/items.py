@@ -434,3 +434,5 @@ class FullItem:
     sections: tuple[Section, ...]
     folders: tuple[Folder, ...]  # in the reader's scope; not counted
     transcription: Job | None = None  # while it is not done
+    source_title: str | None = None
+    segments: tuple[Json, ...] = ()  # of the content

@@ -1,5 +1,6 @@
 """Tasks and epics: their state machines as data, and the notes in their metadata."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,6 +94,7 @@ STATUSES = tuple(dict.fromkeys((*TASK.next, *EPIC.next, SUPERSEDED, WRONG, STALE
 CLOSED = ("done", "archived")  # a task that nothing has to wait for
 ENDED = (*CLOSED, "completed")  # a task or an epic
 UNDERWAY = ("doing", "blocked", "review")
+LONGEST_SLUG = 50
 
 
 def parse_statuses(named: Iterable[str]) -> tuple[str, ...]:
@@ -160,6 +162,12 @@ def enter_state(item: Item, to: str, about: Json | None = None) -> dict[str, Any
     if to in ("done", "completed"):
         metadata["completed_at"] = at
     return {"status": to, "metadata": metadata, "archived": to == "archived"}
+
+
+def branch_name(task: Item) -> str:
+    """Return a name for the branch that a task is done on."""
+    words = re.findall(r"[a-z0-9]+", task.title.lower())
+    return f"task/{task.entity_id}-{'-'.join(words)[:LONGEST_SLUG].strip('-') or 'work'}"
 
 
 def with_article(noun: str) -> str:

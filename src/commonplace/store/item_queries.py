@@ -3,7 +3,10 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import orjson
+
 from commonplace.database import Tx, reads, reads_inline, scope_sql
+from commonplace.database.columns import json_value
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     Content,
@@ -22,7 +25,8 @@ from commonplace.store import contents, duplicates, item_folders, rows
 NO_ITEM = "Item not found"
 LARGE = 1_000  # items of a project or epic; from here on each item is asked for it
 _WITH_TEXT = rows.SELECT_ITEM.replace(
-    " FROM items AS i", ", c.text FROM items AS i JOIN contents AS c ON c.id = i.content_id"
+    " FROM items AS i",
+    ", c.text, c.about, c.segments FROM items AS i JOIN contents AS c ON c.id = i.content_id",
 )
 _ORDERS = {
     Order.NEWEST: "i.created_at DESC",
@@ -65,6 +69,8 @@ class ItemQueries(IndexedTable):
             row["text"],
             tuple(map(rows.section, sections)),
             folders,
+            source_title=json_value(row["about"]).get("title"),
+            segments=tuple(orjson.loads(row["segments"])),
         )
 
     async def get_many(self, scope: Scope, item_ids: Collection[str]) -> dict[str, Item]:

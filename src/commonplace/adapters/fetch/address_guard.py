@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
@@ -50,10 +49,6 @@ _CLOSED_V6 = [
     )
 ]
 _NAT64 = IPv6Network("64:ff9b::/96")
-
-
-class HostNotFound(IngestFailed):
-    pass
 
 
 def is_public(address: Address) -> bool:
@@ -140,18 +135,24 @@ class AddressGuard:
 
     async def check(self, host: str, port: int) -> None:
         """Raise IngestFailed if a host is in a private network. One that is not found may be."""
-        with suppress(HostNotFound):
-            await self._addresses(host, port)
+        try:
+            addresses = await self._look_up(host, port)
+        except IngestFailed:
+            return
+        self._refuse_private(host, port, addresses)
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
         addresses = await self._look_up(host, port)
+        self._refuse_private(host, port, addresses)
+        return addresses
+
+    def _refuse_private(self, host: str, port: int, addresses: Sequence[Address]) -> None:
         private = next((address for address in addresses if not is_public(address)), None)
         if private is not None and self._allowed.isdisjoint([(host, port), (host, None)]):
             raise IngestFailed(
                 f"The address leads to a private network ({private}), which is not allowed. "
                 "To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
             )
-        return addresses
 
     async def _look_up(self, host: str, port: int) -> list[Address]:
         try:
@@ -161,7 +162,7 @@ class AddressGuard:
         try:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
-            raise HostNotFound(
+            raise IngestFailed(
                 f"The host {host} was not found.",
                 transient=isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN,
             ) from None

@@ -45,6 +45,7 @@ class DiskLine(DiskHead):
     category: str
     word_count: int
     tags: tuple[str, ...]
+    similarity: float | None = None  # to what was searched for
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ views."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from commonplace.core.people.authorization import (
     verb,
 )
 from commonplace.core.search.search import Search
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import EmbeddingFailed, Invalid, NotFound, SearchFailed
 from commonplace.model import (
     DISKS,
     NO_DISK,
@@ -50,11 +50,13 @@ from commonplace.model import (
     OpenSection,
     Passage,
     Published,
+    SearchResult,
 )
 from commonplace.ports import Embedder, Profile
 
 EMBEDDED_CHARACTERS = 1_000
 RELATED = 5
+SECTIONS_OF_A_DISK = 5  # looked at for each disk that is wanted
 SAVED_COMPARED = 1_000  # the most recently saved
 
 
@@ -72,16 +74,32 @@ class Disks(Service):
     ) -> tuple[list[DiskHit], str | None]:
         """Search the caller's library by meaning. The second value says why results may be
         incomplete."""
-        found = await self._search.search(
-            caller,
-            query[:EMBEDDED_CHARACTERS],
-            limit=limit,
-            mode=Mode.SEMANTIC,
-            where=ItemFilter(not_entity_types=NOT_DISKS),
-        )
+        found = await self._by_meaning(caller, query, limit)
         return await self.hits(
             caller, [(hit.score, hit.passage) for hit in found.hits]
         ), found.degraded
+
+    async def _by_meaning(self, caller: Caller, query: str, limit: int) -> SearchResult:
+        try:
+            return await self._search.search(
+                caller,
+                query[:EMBEDDED_CHARACTERS],
+                limit=limit,
+                mode=Mode.SEMANTIC,
+                where=ItemFilter(not_entity_types=NOT_DISKS),
+            )
+        except EmbeddingFailed as error:
+            raise SearchFailed(error.message) from error
+
+    async def find(self, caller: Caller, query: str, limit: int) -> list[DiskLine]:
+        """Return the caller's own disks whose sections are most like the query."""
+        found = await self._by_meaning(caller, query, SECTIONS_OF_A_DISK * limit)
+        best: dict[str, float] = {}
+        for hit in found.hits:
+            best.setdefault(hit.passage.item_id, hit.score)
+        items = await self._store.items.get_many(caller.scope, [*best][:limit])
+        lines = await self._own_lines(caller, [items[each] for each in best if each in items])
+        return [replace(line, similarity=best[item.id]) for item, line in lines]
 
     async def hits(self, caller: Caller, found: Sequence[tuple[float, Passage]]) -> list[DiskHit]:
         """Turn passages of the caller's library into disk hits. The caller is authorized
@@ -319,13 +337,20 @@ class Disks(Service):
         items, total = await self._store.items.list_page(
             caller.scope, wanted, limit=limit, offset=offset
         )
+        return [line for _, line in await self._own_lines(caller, items)], total
+
+    async def _own_lines(
+        self, caller: Caller, items: Sequence[Item]
+    ) -> list[tuple[Item, DiskLine]]:
         owner = await self._store.disks.owner(caller.library_id)
         views, gone = await self._views(
             caller, [item.id for item in items if item.visibility == PUBLISHED]
         )
         return [
-            own_line(item, owner, views.get(item.id)) for item in items if item.id not in gone
-        ], total
+            (item, own_line(item, owner, views.get(item.id)))
+            for item in items
+            if item.id not in gone
+        ]
 
     async def _saved_page(
         self, caller: Caller, where: DiskFilter, limit: int, offset: int

@@ -41,6 +41,8 @@ def content_of(
     url: str | None = None,
     recording: Json | None = None,
     redirected: tuple[str, ...] = (),
+    media_type: str | None = None,
+    platform: str | None = None,
 ) -> Content:
     """Return what was read as content that is not stored yet: it has no id. `recording`: its place,
     {"url": ...}, {"video": ...} or {"blob": ...}, if the text is still to be transcribed."""
@@ -51,6 +53,8 @@ def content_of(
         "published_at": found.published_at.isoformat() if found.published_at else None,
         "truncated": found.truncated or None,
         "recording": recording,
+        "media_type": media_type,
+        "platform": platform,
     }
     return Content(
         "",
@@ -70,8 +74,11 @@ def recording_of(content: Content) -> Json | None:
 
 def metadata_of(content: Content) -> Json:
     """Return the fields that a source gives about itself."""
-    names = ("author", "language", "published_at", "truncated")
-    return {name: content.about[name] for name in names if name in content.about}
+    about = content.about
+    names = ("author", "language", "published_at", "truncated", "media_type", "platform")
+    found = {name: about[name] for name in names if name in about}
+    seconds = about.get("seconds") or about.get("recording", {}).get("seconds")
+    return found | ({"duration_seconds": round(seconds, 2)} if seconds else {})
 
 
 def url_key(url: str) -> str:
@@ -140,19 +147,22 @@ class Sources:
 
     async def _read(self, url: str, progress: Progress, queue: str) -> Content:
         if video := youtube_id(url):
-            return _content(url, url, *await self._video(video, progress))
+            return _content(url, url, *await self._video(video, progress), platform="youtube")
         await progress(0.1, f"Fetching {urlsplit(url).netloc}")
         async with self._sample(url) as fetched:
             kind = await self._kind(fetched, queue)
             if kind.startswith(SPEECH):
-                return _content(url, fetched.url, Extracted("", ""), {"url": url})
+                return _content(url, fetched.url, Extracted("", ""), {"url": url}, kind, "audio")
             if fetched.media_type.startswith(SPEECH):
                 raise IngestFailed(
                     f"The server declares a recording ({fetched.media_type}), but the file is "
                     f"{kind}."
                 )
             await progress(0.4, "Extracting text")
-            return _content(url, fetched.url, *await self._readable(url, kind, fetched, queue))
+            found, recording = await self._readable(url, kind, fetched, queue)
+            if recording is not None:
+                return _content(url, fetched.url, found, recording, platform="podcast")
+            return _content(url, fetched.url, found, None, kind)
 
     async def _video(self, video: str, progress: Progress) -> tuple[Extracted, Json | None]:
         await progress(0.1, "Fetching captions")
@@ -273,13 +283,19 @@ def _newest(feed: Feed) -> FeedEntry | None:
     return newest if newest and newest.audio_url else None
 
 
-def _content(url: str, end: str, found: Extracted, recording: Json | None) -> Content:
+def _content(
+    url: str,
+    end: str,
+    found: Extracted,
+    recording: Json | None,
+    media_type: str | None = None,
+    platform: str = "web",
+) -> Content:
     """Return the content of a URL, stored under the one where its redirects end."""
     found = replace(found, title=found.title[:TITLE].strip() or title_of(url))
     other = _other_address(url, end)
-    if other is None:
-        return content_of(found, url_key(url), url, recording)
-    return content_of(found, url_key(other), url, recording, (url_key(url),))
+    key, redirected = (url_key(url), ()) if other is None else (url_key(other), (url_key(url),))
+    return content_of(found, key, url, recording, redirected, media_type, platform)
 
 
 def _file_name(url: str) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline
-from commonplace.core.ingest.sources import MEGABYTE, segments
+from commonplace.core.ingest.sources import MEGABYTE, metadata_of, segments
 from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
     error_message,
@@ -219,7 +219,11 @@ class TranscribeJobs:
         await self._store.items.update(
             Scope(item.library_id),
             item.id,
-            changes | {"transcription_status": "done"},
+            changes
+            | {
+                "transcription_status": "done",
+                "metadata": made.item.metadata | metadata_of(content),
+            },
             expected_revision=item.revision,
             sections=made.sections,
             stamp=self._stamp,

@@ -52,7 +52,8 @@ class ItemPart:
     text: str
     sections: tuple[SectionPart, ...]
     next_section: int | None
-    cut: bool = False
+    cut: bool
+    full: FullItem
 
 
 def part_of(full: FullItem, from_section: int = 0, max_chars: int | None = None) -> ItemPart:
@@ -77,6 +78,7 @@ def part_of(full: FullItem, from_section: int = 0, max_chars: int | None = None)
         sections,
         part.next_section,
         part.cut,
+        full,
     )
 
 

@@ -35,6 +35,7 @@ from commonplace.model import (
     Relation,
     Scope,
     Upload,
+    find_by_id,
     new_shared_id,
     no_progress,
 )
@@ -289,13 +290,10 @@ class Library(Service):
         offset: int = 0,
         order: Order = Order.NEWEST,
     ) -> tuple[list[Item], int]:
-        if (
-            where.folder_id is not None
-            and caller.folders is not None
-            and where.folder_id not in caller.folders
-        ):
+        if where.folder_id is not None:
             # also for items in scope: the caller may not know that they are in that folder
-            return ([], 0)
+            folders = await self._store.folders.list_folders(caller.scope)
+            find_by_id(folders, where.folder_id, "Folder")
         return await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset, order=order
         )

@@ -356,9 +356,11 @@ class Uploads(Service):
                 Extracted(PurePath(upload.filename).stem, ""),
                 key,
                 recording={"blob": upload.key, "seconds": await self._recordings.seconds(file)},
+                media_type=kind,
             )
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
-        return content_of(replace(found, title=found.title or PurePath(upload.filename).stem), key)
+        found = replace(found, title=found.title or PurePath(upload.filename).stem)
+        return content_of(found, key, media_type=kind)
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """Return the caller's content key for a file with its content, or the library's key if the

@@ -118,7 +118,7 @@ class Search(Service):
         if WRONG not in where.statuses:
             where = replace(where, not_statuses=(*where.not_statuses, WRONG))
         times = find_times(query, self.clock())
-        question, degraded = await self._question(times.rest or query, mode)
+        question, degraded = await self._question(times.rest or query, mode, strict=True)
         # As of an earlier time, half may have been superseded.
         limit_loaded = limit if where.as_of is None else 2 * limit
         most = limit_loaded + SPARE  # another process may delete some before they are loaded
@@ -218,8 +218,13 @@ class Search(Service):
             limit,
         )
 
-    async def _question(self, query: str, mode: Mode) -> tuple[Question, str | None]:
-        """Return the query for the index, and why its meaning is left out if it should be there."""
+    async def _question(
+        self, query: str, mode: Mode, *, strict: bool = False
+    ) -> tuple[Question, str | None]:
+        """Return the query for the index, and why its meaning is left out if it should be there.
+
+        `strict`: fail instead if there is nothing but its meaning.
+        """
         vector, degraded = None, None
         if mode is not Mode.KEYWORD:
             try:
@@ -227,6 +232,8 @@ class Search(Service):
                     query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
                 )
             except EmbeddingFailed as error:
+                if strict and mode is Mode.SEMANTIC:
+                    raise
                 degraded = (
                     f"The embedder did not answer ({error.message}). Results are by keyword only."
                 )

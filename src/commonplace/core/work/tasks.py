@@ -35,6 +35,7 @@ from commonplace.model.workflow import (
     TASK,
     Machine,
     Step,
+    branch_name,
     enter_state,
     with_article,
     with_note,
@@ -79,11 +80,12 @@ class Tasks(Service):
         *,
         reason: str = "",
         learnings: str = "",
+        assignee: str = "",
         about: Json | None = None,
         expected_revision: int | None = None,
     ) -> ChangeResult:
         """Make one of the transitions in STEPS. `about`: more metadata to record. `learnings` also
-        become an episode, derived from the task."""
+        become an episode, derived from the task. `assignee` joins those that it has."""
         step = STEPS[action]
         noted = {
             "blocked_reason": reason,
@@ -91,7 +93,10 @@ class Tasks(Service):
         }
         noted = {name: text for name, text in noted.items() if text} | (about or {})
         item = await self.change(
-            caller, entity_id, partial(self._enter, caller, step, noted), expected_revision
+            caller,
+            entity_id,
+            partial(self._enter, caller, step, noted, assignee),
+            expected_revision,
         )
         message = f"{step.said}: {item.title}" + (f" ({reason})" if reason else "")
         if step.machine is TASK and (epic := await self._follow(caller, item)):
@@ -99,6 +104,8 @@ class Tasks(Service):
         if step.to == "completed":
             item = await self._still_completed(item)
         more: Json = {}
+        if action == "start_task":
+            more["branch_name"] = item.metadata["branch_name"]
         if step.to == "doing" and (waiting := await self._unfinished_dependencies(caller, item)):
             message += f"; unfinished dependencies: {_named(waiting)}"
             more["waits_for"] = [other.entity_id for other in waiting]
@@ -108,11 +115,18 @@ class Tasks(Service):
             more["learnings_id"] = episode.entity_id
         return ChangeResult(item, message, more)
 
-    async def _enter(self, caller: Caller, step: Step, noted: Json, item: Item) -> Change:
+    async def _enter(
+        self, caller: Caller, step: Step, noted: Json, assignee: str, item: Item
+    ) -> Change:
         step.machine.require(item)
         step.machine.check(item, step.to, only_from=step.only_from)
         await self._require_closed_tasks(caller, step.machine, step.to, item)
-        return Change(enter_state(item, step.to, noted))
+        fields = enter_state(item, step.to, noted)
+        if step is STEPS["start_task"]:
+            fields["metadata"].setdefault("branch_name", branch_name(item))
+        if assignee and assignee not in item.assignees:
+            fields["assignees"] = (*item.assignees, assignee)
+        return Change(fields)
 
     @verb(GRAPH_WRITE, lambda machine: f"update_{machine.entity_type}", target="entity_id")
     async def update(

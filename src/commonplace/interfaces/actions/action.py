@@ -75,7 +75,8 @@ class Action:
     run: Run | None = None  # in the place of calling `verb` with the input's attributes
     expand: Run | None = None  # reads more for `output`, of the value that `verb` returned
     example: Json | None = None
-    address: str = ""  # the field of the answer that is a path here, and an address for clients
+    address: str = ""  # fields of the answer that are paths here, and addresses for clients
+    check: Callable[[Json], None] | None = None  # refuses values before they are parsed
     secret: str = ""  # the field of the answer that is shown once and never stored
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 
-from commonplace.errors import Invalid
+from commonplace.errors import BadRequest, BatchTooLarge, Invalid
 from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.fields import (
     WHOLE,
@@ -60,12 +60,14 @@ class ListDisks(Input):
 
 
 class FindDisks(ListDisks):
-    search: Annotated[str | None, chars(0, 500, "Part of the title or the tags")] = None
+    search: Annotated[
+        str | None, chars(0, 500, "Owned disks by meaning; offset and category are ignored")
+    ] = None
     offset: Offset = 0
 
     @property
     def where(self) -> DiskFilter:
-        return DiskFilter(self.category, self.tag, self.search)
+        return DiskFilter(self.category, self.tag)
 
 
 class OneDisk(Input):
@@ -77,8 +79,11 @@ class ReadDisk(OneDisk):
     max_chars: MaxChars | None = None
 
 
+MOST_IDS = 10
+
+
 class DiskBatch(Input):
-    ids: Annotated[list[Reference], about("At most 10", min_length=1, max_length=10)]
+    ids: Annotated[list[Reference], about("At most 10", min_length=1, max_length=MOST_IDS)]
 
     @property
     def disk_ids(self) -> list[str]:
@@ -144,9 +149,7 @@ RELATED_DISK = Shape(
     "public_id title",
     similarity=SIMILARITY,
 )
-DISK = Shape(
-    "Disk",
-    None,
+_DISK: dict[str, Any] = dict(
     public_id=said(str, "disk.public_id"),
     title=said(str, "disk.view.title"),
     summary=said(str, "disk.view.summary"),
@@ -166,6 +169,13 @@ DISK = Shape(
     text=Field(str, lambda part, call: part.text, OPEN_TEXT, True),
     created_at=Field(datetime, lambda part, call: _moment(part.disk.created_at)),
 )
+DISK = Shape("Disk", None, **_DISK)
+_FROM_OUTSIDE = ("source_url", "related_disks")
+BATCH_DISK = Shape(
+    "DiskOfBatch",
+    None,
+    **{name: field for name, field in _DISK.items() if name not in _FROM_OUTSIDE},
+)
 DISK_LINE = Shape(
     "DiskSummary",
     "commonplace.core.disks.disk_views.DiskLine",
@@ -178,11 +188,23 @@ DISK_LINE = Shape(
     tags="tags",
     saved_at=_at("saved_at"),
     created_at=_at("created_at"),
+    similarity=Field(
+        float,
+        lambda line, call: None if line.similarity is None else _similarity(line, call),
+        "Of a search",
+        True,
+    ),
 )
+
+
+def _found_scope(call: Call) -> str:
+    return DiskScope.OWNED if getattr(call.args, "search", None) else str(call.args.scope)
+
+
 DISKS = Shape(  # of the lines, and their total
     "DiskList",
     None,
-    scope=Field(str, lambda found, call: call.args.scope),
+    scope=Field(str, lambda found, call: _found_scope(call)),
     total=said(int, 1),
     disks=many(DISK_LINE, 0),
     next=NEXT,
@@ -269,8 +291,8 @@ BATCH = Shape(
     "DiskBatch",
     None,
     disks=Field(
-        [DISK],
-        lambda found, call: [DISK(whole(disk), call) for disk in found[0]],
+        [BATCH_DISK],
+        lambda found, call: [BATCH_DISK(whole(disk), call) for disk in found[0]],
     ),
     not_found=said(list[str], 1),
 )
@@ -315,6 +337,23 @@ async def _read(services: "Services", caller: Caller, args: ReadDisk) -> PartOfD
 
 def whole(disk: Any) -> PartOfDisk:
     return PartOfDisk(disk, disk.view.sections, getattr(disk.view, "text", None), None)
+
+
+async def _list(services: "Services", caller: Caller, args: ListDisks) -> Any:
+    if isinstance(args, FindDisks) and args.search:
+        found = await services.disks.find(caller, args.search, args.limit)
+        return found, len(found)
+    offset = args.offset if isinstance(args, FindDisks) else 0
+    scope = DiskScope(args.scope)
+    return await services.disks.page(caller, scope, args.where, limit=args.limit, offset=offset)
+
+
+def _check_batch(values: Json) -> None:
+    ids = values.get("ids")
+    if not isinstance(ids, list):
+        raise BadRequest("`ids` must be a list of disk ids.")
+    if len(ids) > MOST_IDS:
+        raise BatchTooLarge(f"`ids` may have {MOST_IDS} entries; send the rest in other calls.")
 
 
 async def _whole(services: "Services", caller: Caller, disk: Any) -> PartOfDisk:
@@ -366,6 +405,7 @@ ACTIONS = (
             input=ListDisks,
             shown="scope total disks",
         ),
+        run=_list,
     ),
     Action(
         "get_disks",
@@ -374,6 +414,7 @@ ACTIONS = (
         "disks.batch",
         BATCH,
         "POST /api/v1/disks/batch",
+        check=_check_batch,
     ),
     Action(
         "get_disk",

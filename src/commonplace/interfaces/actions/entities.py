@@ -343,6 +343,7 @@ CHANGED_ENTITY = Shape(
     waits_for=Field(
         list[str], lambda done, call: done.more.get("waits_for"), "Unfinished dependencies", True
     ),
+    branch_name=Field(str, lambda done, call: done.more.get("branch_name"), "Proposed", True),
     learnings_id=Field(
         str, lambda done, call: done.more.get("learnings_id"), "Episode of the learnings", True
     ),

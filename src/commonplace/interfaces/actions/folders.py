@@ -16,8 +16,8 @@ from commonplace.interfaces.actions.fields import (
     patch_of,
 )
 from commonplace.interfaces.actions.items import OneItem
-from commonplace.interfaces.actions.shapes import OK, Listing, Shape, said
-from commonplace.model import Folder, Subscription
+from commonplace.interfaces.actions.shapes import OK, Field, Listing, Shape, said
+from commonplace.model import Folder, Json, Subscription
 
 
 class Nothing(Input):
@@ -68,6 +68,16 @@ class OneFeed(Input):
 
 
 FOLDER = Shape("Folder", Folder, "id name item_count created_at")
+NEW_FOLDER = Shape(
+    "NewFolder",
+    Folder,
+    base=FOLDER,
+    folder=Field(
+        Json,
+        lambda made, call: FOLDER(made, call) | {"last_added_at": None},
+        "The same once more, with last_added_at",
+    ),
+)
 FEED = Shape(
     "Feed",
     Subscription,
@@ -91,7 +101,7 @@ ACTIONS = (
         "Create a folder",
         FolderFields,
         "folders.create",
-        FOLDER,
+        NEW_FOLDER,
         "POST /api/v1/folders",
         cli="folder create",
         status=201,

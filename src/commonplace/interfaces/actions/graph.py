@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import model_validator
 
-from commonplace.interfaces.actions.action import Action, Tool
+from commonplace.interfaces.actions.action import Action, Done, Tool
 from commonplace.interfaces.actions.entities import OneEntity
 from commonplace.interfaces.actions.fields import (
     WHOLE,
@@ -128,6 +128,12 @@ class Link(OneEntity):
     @property
     def other_id(self) -> str:
         return self.to
+
+
+class RefreshEntity(OneEntity):
+    @property
+    def item_id(self) -> str:
+        return self.entity_id
 
 
 # -- answers
@@ -398,5 +404,12 @@ ACTIONS = (
         Link,
         "graph.unlink",
         route="DELETE /api/entities/{entity_id}/relations",
+    ),
+    Action(
+        "refresh",
+        "Read the source of an item again",
+        RefreshEntity,
+        "library.refresh",
+        manage=lambda item, call: Done(item, f"Refreshed: {item.title}", {}),
     ),
 )

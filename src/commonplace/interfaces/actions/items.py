@@ -38,6 +38,7 @@ from commonplace.interfaces.actions.fields import (
     number,
     patch_of,
 )
+from commonplace.interfaces.actions.media import ERROR, MEDIA, PROGRESS, SOURCE
 from commonplace.interfaces.actions.shapes import (
     Call,
     Field,
@@ -225,6 +226,7 @@ ITEM = Shape(
     status="state",
     folder_ids="folders",
     origin=said(str, "origin", ORIGIN),
+    **MEDIA,
 )
 LISTED_ITEM = Shape(
     "ListedItem",
@@ -248,16 +250,6 @@ SECTION = Shape(
     locator=Field(Json, lambda section, call: section.locator or None, "Page or seconds", True),
 )
 FULL_SECTION = Shape("FullItemSection", SECTION_PART, "word_count key_points", base=SECTION)
-ERROR = Field(
-    str | None,
-    lambda part, call: part.transcription.error if part.transcription else None,
-    "Why the last attempt failed",
-)
-PROGRESS = Field(
-    float | None,
-    lambda part, call: round(part.transcription.progress, 3) if part.transcription else None,
-    "0 to 1, during transcription",
-)
 FULL_ITEM = Shape(
     "FullItem",
     PART,
@@ -268,6 +260,7 @@ FULL_ITEM = Shape(
     folders=many(FOLDER_REF, "folders"),
     transcription_progress=PROGRESS,
     transcription_error=ERROR,
+    **SOURCE,
     ai_generated=Field(
         bool,
         lambda part, call: bool(part.item.metadata.get("ai_generated")),

@@ -102,6 +102,10 @@ class Step(OneEntityAt):
         return {}
 
 
+class Start(Step):
+    assignee: Annotated[Word | None, about("Who does it, beside those who are assigned")] = None
+
+
 class Block(Step):
     reason: Annotated[Reason, about("Why it is blocked")]
 
@@ -327,6 +331,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
 
 
 _STEP_INPUTS: dict[str, type[Input]] = {
+    "start_task": Start,
     "block_task": Block,
     "submit_review": Review,
     "complete_task": Complete,

@@ -31,7 +31,8 @@ MAX_BODY = 8 * 1024 * 1024
 MAX_ANONYMOUS_BODY = 64 * 1024  # of who has not proved who they are
 METRICS = "/metrics"
 PROBES = frozenset({"/healthz", "/readyz", METRICS})  # asked for by address, from inside a cluster
-OPEN = PROBES - {METRICS} | {"/openapi.json", "/docs"}
+DOCS = {"/openapi.json", "/api/v1/openapi.json", "/api/openapi.json", "/docs", "/api/docs"}
+OPEN = PROBES - {METRICS} | DOCS
 # Whoever has no account yet comes without a token; the invitation is in the body.
 INVITED = "/api/v1/invitations/accept"
 SIGNED = re.compile(
@@ -62,6 +63,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 STATUS: dict[type[CommonplaceError], int] = {
     errors.Invalid: 422,
     errors.InvalidJson: 400,
+    errors.BadRequest: 400,
+    errors.BatchTooLarge: 400,
+    errors.SearchFailed: 500,
     errors.UnsupportedMediaType: 415,
     errors.PayloadTooLarge: 413,
     errors.PreconditionFailed: 412,

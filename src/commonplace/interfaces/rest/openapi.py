@@ -67,7 +67,12 @@ td { padding: .1rem 1rem .1rem 0; vertical-align: top }
 
 
 def docs_routes() -> list[Route]:
-    return [Route("/openapi.json", _openapi), Route("/docs", _docs)]
+    """Serve the document also where Graniite and Sibyl have theirs."""
+    documents = ("/openapi.json", "/api/v1/openapi.json", "/api/openapi.json")
+    return [
+        *(Route(path, _openapi) for path in documents),
+        *(Route(path, _docs) for path in ("/docs", "/api/docs")),
+    ]
 
 
 async def _openapi(request: Request) -> Response:

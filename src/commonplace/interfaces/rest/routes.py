@@ -63,7 +63,10 @@ async def respond(action: Action, request: Request) -> Response:
     if action.needs is not None:
         target = next(iter(request.path_params.values()), None)
         services.access.require(caller, action.needs, target)  # before the body
-    args = parse(action.input, **await _values(action, request), hidden=request.path_params)
+    given = await _values(action, request)
+    if action.check is not None:
+        action.check(given["values"])
+    args = parse(action.input, **given, hidden=request.path_params)
     if action.method == "PATCH" and isinstance(args, Patch) and not args.changes:
         raise Invalid("There is nothing to change. Name at least one field.")
     expected = _expected_revision(request) if IF_REVISION in action.input.model_fields else None
@@ -205,9 +208,10 @@ def _next_page(request: Request, args: Any, total: int) -> str | None:
 async def _answer(action: Action, request: Request, args: Input) -> Answer:
     services: Services = request.app.state.services
     answer = await action.answer(services, request.state.caller, args)
-    if answer.json.get(action.address, "").startswith("/"):
-        server = services.settings.public_url or str(request.base_url)
-        answer.json[action.address] = server.rstrip("/") + answer.json[action.address]
+    for name in action.address.split():
+        if answer.json.get(name, "").startswith("/"):
+            server = services.settings.public_url or str(request.base_url)
+            answer.json[name] = server.rstrip("/") + answer.json[name]
     return answer
 
 
