@@ -219,3 +219,51 @@ async def test_filters_by_what_the_source_says(house: House) -> None:
         for name in ("as_of", "published_after", "published_before"):
             refused = await owner.post("/api/search", json={"query": "q", name: "then"})
             assert refused.status_code == 422 and name in refused.json()["message"]
+
+
+async def test_of_two_that_say_the_same_the_newer_stands_first(house: House) -> None:
+    """Whatever the order in which they came; a number, or a word that matters, keeps them apart."""
+    for title, day in (("Harbour fee", "2025-02-01"), ("Harbour fee", "2026-02-01")):
+        await remember(
+            house, title, "Ships pay the harbour fee on arrival.", created_at=on(day), tags=(day,)
+        )
+    await remember(house, "Fee", "The fee is 40 coins a day.", created_at=on("2025-01-01"))
+    await remember(house, "Fee", "The fee is 50 coins a day.", created_at=on("2026-01-01"))
+
+    async def days(query: str) -> list[str]:
+        found = await house.app.search.search(house.owner, query, limit=20)
+        assert [hit.score for hit in found.hits] == sorted(
+            (hit.score for hit in found.hits), reverse=True
+        )
+        return [f"{hit.passage.created_at:%Y-%m-%d}" for hit in found.hits]
+
+    assert (await days("when do ships pay the harbour fee"))[:2] == ["2026-02-01", "2025-02-01"]
+    assert (await days("the fee is 40 coins a day"))[0] == "2025-01-01"
+    assert (await days("the fee is 50 coins a day"))[0] == "2026-01-01"
+
+
+async def test_a_superseded_memory_stays_below_its_replacement_beside_one_that_says_the_same(
+    house: House,
+) -> None:
+    text = "Ships pay the harbour fee on arrival."
+    old = await remember(house, "Fee", "Ships pay on leaving.", created_at=on("2024-01-01"))
+    new = await remember(house, "Harbour fee", text, created_at=on("2025-01-01"))
+    await house.app.memory.supersede(house.owner, old, by=new)
+    await remember(house, "Harbour fee", text, created_at=on("2026-01-01"))
+    for query in ("ships pay on leaving", "ships pay on arrival", "fee"):
+        found = (await house.app.search.search(house.owner, query)).hits
+        ids = [hit.passage.entity_id for hit in found]
+        assert ids.index(new) < ids.index(old)
+
+
+async def test_as_of_tells_nothing_of_a_replacement_out_of_scope(house: House) -> None:
+    old = await remember(house, "Old", "The quay has one crane.", created_at=on("2025-01-01"))
+    new = await remember(house, "New", "The quay has two cranes.", created_at=on("2025-06-01"))
+    await house.app.folders.file(house.owner, old, [house.folders["Red"]])
+    await house.app.memory.supersede(house.owner, old, by=new)
+    async with house.client("one_folder") as one:
+        for day in ("2025-03-01", "2025-07-01"):  # it was corrected today
+            asked = {"query": "quay", "as_of": day}
+            told = (await call_tool(one, "search", asked))["result"]["structuredContent"]
+            assert [hit["title"] for hit in told["results"]] == ["Old"]
+            assert new.split("_")[1] not in str(told)

@@ -5,12 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from commonplace.core.search import near_duplicates
 from commonplace.model import (
     EXPIRED,
     REVIEW_DUE,
     STALE,
     SUPERSEDED,
     WRONG,
+    EntityType,
     Item,
     ItemFilter,
     Kind,
@@ -22,6 +24,8 @@ from commonplace.model import (
 from commonplace.store import Store
 
 LONGEST_CHAIN = 8
+SHORT, COMPARED = 60, 20  # words of memories that are compared, and how many are
+_NO_MEMORIES = (EntityType.DOCUMENT, EntityType.TASK, EntityType.EPIC, EntityType.PROJECT)
 EXPIRED_SHARE = 0.6  # of its score that a memory keeps when its time is over
 
 Found = list[tuple[float, Passage]]
@@ -64,7 +68,8 @@ async def newest_first(store: Store, scope: Scope, where: ItemFilter, found: Fou
 
 
 def with_standing(found: Found, at: datetime) -> Found:
-    """Mark memories whose time is over, which rank lower, and those that somebody should review."""
+    """Mark memories whose time is over, which rank lower, and those that somebody should review. Of
+    two that say the same, the newer stands first."""
     told = []
     for score, passage in found:
         if not passage.status and is_past(passage.valid_until, at):
@@ -73,7 +78,28 @@ def with_standing(found: Found, at: datetime) -> Found:
             told.append((score, passage._replace(status=REVIEW_DUE)))
         else:
             told.append((score, passage))
-    return sorted(told, key=lambda one: -one[0])
+    return _newer_of_same(sorted(told, key=lambda one: -one[0]))
+
+
+def _newer_of_same(found: Found) -> Found:
+    """Let the newer of memories that say the same stand first; they share their places."""
+    replacements = {
+        p.superseded_by for _, p in found
+    }  # these stay directly above what they replaced
+    places = [
+        place
+        for place, (_, p) in enumerate(found)
+        if p.entity_type not in _NO_MEMORIES
+        and not p.status
+        and p.word_count <= SHORT
+        and p.entity_id not in replacements
+    ][:COMPARED]
+    ordered = list(found)
+    for same in near_duplicates.group(places, lambda n: (found[n][1].title, found[n][1].text)):
+        newest = sorted(same, key=lambda n: found[n][1].created_at, reverse=True)
+        for place, other in zip(same, newest, strict=True):
+            ordered[place] = (found[place][0], found[other][1])
+    return ordered
 
 
 def _as_it_was(
