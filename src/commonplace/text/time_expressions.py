@@ -103,6 +103,8 @@ def find_times(question: str, now: datetime) -> Times:
 
 def find_date(title: str) -> Window | None:
     """Return the day, or the month, that a title names in full."""
+    if not _YEAR.search(title):
+        return None
     written = title.split(maxsplit=LONGEST)[:LONGEST]
     words = _Words(written, _LATEST)
     for at in range(len(written)):
