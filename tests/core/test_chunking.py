@@ -61,7 +61,10 @@ def test_paragraphs_are_kept_whole() -> None:
 
 
 def test_a_section_begins_at_a_heading_and_knows_the_headings_above_it() -> None:
-    text = f"# Guide\n\n{prose(4)}\n\n## Install\n\n{prose(4)}\n\n### Linux\n\n{prose(4)}\n\n## Use ##\n\n{prose(4)}"
+    text = "\n\n".join(
+        f"{heading}\n\n{prose(8)}"
+        for heading in ("# Guide", "## Install", "### Linux", "## Use ##")
+    )
     sections = cut(text)
     assert [section.heading for section in sections] == [
         "Guide",
@@ -75,6 +78,12 @@ def test_a_section_begins_at_a_heading_and_knows_the_headings_above_it() -> None
         "### Linux",
         "## Use ##",
     ]
+
+
+def test_short_chapters_share_a_section() -> None:
+    sections = cut("\n\n".join(f"# Part {number}\n\n{prose(4)}" for number in range(4)))
+    assert [section.heading for section in sections] == ["", ""]
+    assert [section.text.count("# Part") for section in sections] == [2, 2]
 
 
 def test_a_heading_stays_with_the_text_below_it() -> None:

@@ -15,6 +15,7 @@ from commonplace.text.language import detect
 TARGET = 160  # words of a section
 LARGEST = 190  # of a block that stays whole; about the 256 tokens that small embedders read
 SMALLEST = 30  # of a section; less is joined to a neighbour
+HEADED = 130  # from which on the next heading begins a section: short ones say too little alone
 _PART = 100 * TARGET  # words divided at once: a long text is never held as pieces as a whole
 _BLOCK = 100_000  # characters that are counted at once
 _LETTERS_PER_WORD = 6  # where words are longer (code, addresses, base64), letters decide
@@ -102,7 +103,7 @@ def _parts(text: str) -> Iterator[list[_Piece]]:
     part: list[_Piece] = []
     size = 0
     for piece in _pieces(text):
-        if (piece.is_heading and size >= SMALLEST) or size >= _PART:
+        if (piece.is_heading and size >= HEADED) or size >= _PART:
             if before:
                 yield before
             before, part, size = part, [], 0
