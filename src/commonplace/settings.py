@@ -63,8 +63,10 @@ class Settings:
         "", "redis://... to share rate limits between servers and wake workers.", secret=True
     )
 
-    embedder: str = setting("local", "Embedding model: local, static, voyage, openai or fastembed.")
-    embedder_model: str = setting("", "Model name, if the embedder has several.")
+    embedder: str = setting(
+        "local", "Embedding model: local, static, onnx, voyage, openai or fastembed."
+    )
+    embedder_model: str = setting("", "Model name, if the embedder has several; a folder for onnx.")
     embedder_url: str = setting(
         "", "Base URL of the embedding service, such as an OpenAI-compatible server."
     )

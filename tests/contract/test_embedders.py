@@ -86,7 +86,7 @@ def settings_of(name: str, models: Path, service: EmbeddingService) -> Settings:
     )
 
 
-@pytest.fixture(params=list(EMBEDDERS))
+@pytest.fixture(params=[name for name in EMBEDDERS if name != "onnx"])  # test_onnx_folder.py
 async def embedder(
     request: pytest.FixtureRequest, models: Path, service: EmbeddingService, stub_fastembed: None
 ) -> AsyncIterator[Embedder]:
@@ -160,7 +160,7 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("changes", "words"),
         [
-            ({"embedder": "word2vec"}, "local, static, voyage, openai, fastembed"),
+            ({"embedder": "word2vec"}, "local, static, voyage, openai, onnx, fastembed"),
             ({"embedder": "local", "embedder_model": "bge-large"}, "all-MiniLM-L6-v2"),
             ({"embedder": "static", "embedder_dimensions": 384}, "256"),
             ({"embedder": "voyage"}, "COMMONPLACE_EMBEDDER_KEY"),
@@ -190,6 +190,7 @@ class TestSettings:
         [
             ("static", "wordllama", "pip install 'commonplace[static]'"),
             ("static", "tokenizers", "pip install 'commonplace[static]'"),
+            ("onnx", "tokenizers", "pip install 'commonplace[onnx]'"),
             ("fastembed", "fastembed", "pip install 'commonplace[fastembed]'"),
         ],
     )

@@ -8,6 +8,7 @@ EMBEDDERS = {
     "static": "wordllama:StaticEmbedder",
     "voyage": "service:VoyageEmbedder",
     "openai": "service:OpenAIEmbedder",
+    "onnx": "onnx_folder:OnnxEmbedder",
     "fastembed": "fastembed:FastembedEmbedder",
 }
 # A model is loaded when it is first used.
