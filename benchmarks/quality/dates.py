@@ -17,7 +17,6 @@ from benchmarks.quality.retrieval import data
 from commonplace import app
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.search import search as search_module
-from commonplace.core.search.search import Search
 from commonplace.core.transfer.evaluation import measure, read_set
 from commonplace.model import ItemFilter, Mode
 from commonplace.settings import Settings
@@ -43,16 +42,14 @@ async def figures() -> list[tuple[str, str, str]]:
             entity = NewEntity(note["title"], note["text"], note["kind"], created_at=at)
             added = await services.entities.add(caller, entity, check_conflicts=False, sync=True)
             names[added.item.id] = note["id"]
-        search = Search(services.store, services.access, services.embedder, services.settings)
+        search = services.search
         search.clock = lambda: NOW
         for label, read in (("before", lambda *_: Times()), ("now", find_times)):
             search_module.find_times = read  # type: ignore[assignment]
             for mode in Mode:
                 for question in questions:
-                    ranked, _ = await search.passages(
-                        caller, question["text"], mode, 200, ItemFilter()
-                    )
-                    ids = dict.fromkeys(names[passage.item_id] for _, passage in ranked)
+                    ranked = await search.find(caller, question["text"], 200, mode, ItemFilter())
+                    ids = dict.fromkeys(names[hit.passage.item_id] for hit in ranked.hits)
                     found.setdefault(f"{label} {mode}", {})[question["id"]] = list(ids)
     rows = []
     for mode in Mode:

@@ -20,7 +20,6 @@ import numpy as np
 
 from commonplace import app
 from commonplace.adapters.embed import make_embedder
-from commonplace.core.search.search import Search
 from commonplace.core.transfer.evaluation import Evaluation, RetrievalSet, measure, read_set
 from commonplace.model import Mode, no_advance
 from commonplace.ports import Embedder, Vector, Vectors
@@ -106,7 +105,7 @@ async def ours(judged: RetrievalSet, embedder: str) -> dict[str, Means]:
             folders = await evaluation.add(judged.documents, no_advance)
             while await services.worker.run_once():  # those that repeat a text
                 pass
-            search = Search(services.store, services.access, services.embedder, services.settings)
+            search = services.search
             found: dict[str, list[Means]] = {str(mode): [] for mode in Mode}
             for query in judged.queries:
                 asking = caller

@@ -59,6 +59,8 @@ class Matches(NamedTuple):
     keyword: NDArray[np.float32]  # 0: no keyword match
     cosines: NDArray[np.float32]  # NaN: unknown
     complete: bool = True  # every section that the caller may search has a vector
+    # Returns the vectors at these places of `ids`, which have a cosine.
+    vectors: Callable[[NDArray[np.intp]], NDArray[np.float16]] | None = None
 
 
 class Profile(NamedTuple):

@@ -11,6 +11,7 @@ from commonplace.adapters.coordination import make_limits
 from commonplace.core.people.authorization import Access
 from commonplace.core.search import search as search_module
 from commonplace.core.search.search import OTHER_EMBEDDER, Search
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.model import (
     SUPERSEDED,
     WRONG,
@@ -51,7 +52,8 @@ class Compass:
 @pytest.fixture
 def search(store: Store) -> Search:
     settings = Settings()
-    return Search(store, Access(store, make_limits(settings), settings), Compass(), settings)
+    access, compass = Access(store, make_limits(settings), settings), Compass()
+    return Search(store, access, compass, settings, SimilarityScale(compass))
 
 
 async def add(library: Library, title: str, nearness: float, **changes: str) -> Item:

@@ -401,12 +401,12 @@ async def test_a_pack_holds_what_search_finds(
     lines = pack.packed.lines
     assert len(lines) <= limit and tokens(pack.markdown()) <= pack.packed.tokens <= budget
     held = {line.id for line in lines} | {other.id for line in lines for other in line.also}
-    hits, _ = await house.app.entity_search.search(
+    found = await house.app.entity_search.search(
         caller,
         EntityQuery(goal, project if named else None, ItemFilter(not_statuses=ENDED)),
     )
     scale = await SimilarityScale(house.app.embedder).scale()
-    wanted = [hit.passage for hit in relevant(goal, hits[: max(0, limit - 2)], scale)]
+    wanted = [hit.passage for hit in relevant(goal, found.hits[: max(0, limit - 2)], scale)]
     titles = "\n".join(f"- [{p.entity_id}] **{p.title}** ({p.status}) (also )" for p in wanted)
     headings = "\n\n".join(f"## {title}" for title in CONTEXT_SECTIONS.values())
     most = left_out(dict.fromkeys(CONTEXT_SECTIONS, 100), CONTEXT_SECTIONS)

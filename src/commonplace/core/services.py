@@ -177,7 +177,7 @@ def build_services(
     )
     tasks = Tasks(store, access, pipeline, entities, epics)
     search, memory = (
-        Search(store, access, embedder, settings),
+        Search(store, access, embedder, settings, similarity),
         Memory(store, access, entities, tasks),
     )
     reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)

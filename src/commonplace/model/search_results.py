@@ -88,9 +88,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of a search. `degraded` says why it is incomplete."""
+    """The result of a search. `degraded` says why it is incomplete; `weak`: no hit is relevant."""
 
     query: str
     mode: Mode
     hits: tuple[Hit, ...]
     degraded: str | None = None
+    weak: bool = True

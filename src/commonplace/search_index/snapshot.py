@@ -130,12 +130,13 @@ class Snapshot:
                 kept[where[both]] = True
                 kept[len(likely) :] = True
                 places, near = places[kept], near[kept]
-        ids = self._ids[places if pool.rows is None else pool.rows[places]].astype(np.int64)
+        rows = places if pool.rows is None else pool.rows[places]
         return Matches(
-            ids,
-            np.zeros(len(ids), np.float32) if scores is None else scores[places],
+            self._ids[rows].astype(np.int64),
+            np.zeros(len(rows), np.float32) if scores is None else scores[places],
             near,
             counted.complete,
+            lambda chosen: self._matrix[rows[chosen]],
         )
 
     # -- by words

@@ -71,13 +71,10 @@ class Disks(Service):
 
     async def search(
         self, caller: Caller, query: str, limit: int = 5
-    ) -> tuple[list[DiskHit], str | None]:
-        """Search the caller's library by meaning. The second value says why results may be
-        incomplete."""
+    ) -> tuple[SearchResult, list[DiskHit]]:
+        """Search the caller's library by meaning."""
         found = await self._by_meaning(caller, query, limit)
-        return await self.hits(
-            caller, [(hit.score, hit.passage) for hit in found.hits]
-        ), found.degraded
+        return found, await self.hits(caller, [(hit.score, hit.passage) for hit in found.hits])
 
     async def _by_meaning(self, caller: Caller, query: str, limit: int) -> SearchResult:
         try:

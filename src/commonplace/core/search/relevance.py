@@ -14,21 +14,22 @@ CLEARLY_RELEVANT = 0.85
 WORDED = 0.5  # share of the question's words, where there is no cosine
 
 
+WEIGHED = 8  # best hits of which one must be relevant
+
+
+def is_weak(query: str, hits: Sequence[Hit], scale: Scale) -> bool:
+    """Return whether no hit answers the question: none is relevant or has all of its words."""
+    asked = _asked(query)
+    return not any(
+        _passes(hit, asked, scale, scale.relevant) or (asked and asked <= _terms(hit.passage))
+        for hit in hits[:WEIGHED]
+    )
+
+
 def relevant(query: str, hits: Sequence[Hit], scale: Scale, least: float = RELEVANT) -> list[Hit]:
     """Return the hits of items that have a relevant hit, and of what replaced these items."""
-    asked = {
-        found[0]
-        for phrase in query_terms.parse_query(query).phrases
-        if len(phrase) == 1 and len(found := stems.terms(phrase[0])) == 1
-    }
-
-    def passes(hit: Hit) -> bool:
-        if hit.cosine is not None and (similarity := scale(hit.cosine)) + WORDS < least:
-            return False
-        words = len(asked & _terms(hit.passage)) / max(1, len(asked))
-        return words >= WORDED if hit.cosine is None else similarity + WORDS * words >= least
-
-    items = {hit.passage.item_id for hit in hits if passes(hit)}
+    asked, least = _asked(query), max(least, scale.relevant)
+    items = {hit.passage.item_id for hit in hits if _passes(hit, asked, scale, least)}
     newer = set[str]()
     for hit in reversed(hits):  # a replacement stands above what it replaced
         if hit.passage.entity_id in newer:
@@ -36,6 +37,23 @@ def relevant(query: str, hits: Sequence[Hit], scale: Scale, least: float = RELEV
         if hit.passage.item_id in items and hit.passage.superseded_by:
             newer.add(hit.passage.superseded_by)
     return [hit for hit in hits if hit.passage.item_id in items]
+
+
+def _asked(query: str) -> set[int]:
+    """Return the words of a question."""
+    return {
+        found[0]
+        for phrase in query_terms.parse_query(query).phrases
+        if len(phrase) == 1 and len(found := stems.terms(phrase[0])) == 1
+    }
+
+
+def _passes(hit: Hit, asked: set[int], scale: Scale, least: float) -> bool:
+    similarity = 0.0 if hit.cosine is None else scale(hit.cosine)
+    if hit.cosine is not None and not least - WORDS <= similarity < least:
+        return similarity >= least  # whatever its words
+    words = len(asked & _terms(hit.passage)) / max(1, len(asked))
+    return words >= WORDED if hit.cosine is None else similarity + WORDS * words >= least
 
 
 def _terms(passage: Passage) -> set[int]:

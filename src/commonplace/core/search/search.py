@@ -12,6 +12,9 @@ import numpy as np
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search import time_boost
 from commonplace.core.search.corrections import newest_first, with_standing
+from commonplace.core.search.relevance import is_weak
+from commonplace.core.search.scoring import blend
+from commonplace.core.search.similarity import DEFAULT, Scale, SimilarityScale
 from commonplace.errors import EmbeddingFailed, Invalid, NotFound
 from commonplace.model import (
     EMBED,
@@ -37,36 +40,6 @@ from commonplace.store.jobs import COUNTED
 from commonplace.text import query_terms
 from commonplace.text.time_expressions import Times, find_times
 
-
-def blend(
-    mode: Mode, found: Matches, weights: tuple[float, float], limit: int | None = None
-) -> list[Scored]:
-    """Return the best `limit` sections, or all. Scores are 0 to 1, best first, ties ordered by id.
-
-    A section missing on one side scores 0 there. Cosines are not stretched to 0..1: that would
-    drown the keyword side (docs/lab/retrieval.md).
-    """
-    of_meaning, of_keyword = (weight / sum(weights) for weight in weights)
-    by_keyword = found.keyword / max(float(found.keyword.max(initial=0.0)), 1e-30)
-    # fmax turns NaN into 0
-    by_meaning = np.minimum(np.fmax(found.cosines, 0.0), 1.0)
-    ids = found.ids
-    if mode is Mode.HYBRID:
-        scores = of_meaning * by_meaning + of_keyword * by_keyword
-    else:
-        known, scores = (
-            (found.keyword > 0, by_keyword)
-            if mode is Mode.KEYWORD
-            else (~np.isnan(found.cosines), by_meaning)
-        )
-        ids, scores = ids[known], scores[known]
-    if limit is not None and limit < len(scores):  # a full sort would dominate the cost
-        likely = scores >= np.partition(scores, -limit)[-limit]
-        ids, scores = ids[likely], scores[likely]
-    best = np.lexsort((ids, -scores))[:limit]
-    return list(map(Scored, ids[best].tolist(), scores[best].tolist()))
-
-
 CANDIDATES = 200
 SPARE = 4
 EMBEDDED_CHARACTERS = 2_000
@@ -85,6 +58,7 @@ OTHER_EMBEDDER = (
 class Search(Service):
     _embedder: Embedder
     _settings: Settings
+    _similarity: SimilarityScale
     clock: Callable[[], datetime] = now
     _known: dict[Scope, tuple[float, str | None]] = field(default_factory=dict, init=False)
     _stale: tuple[float, bool] = field(default=(0.0, False), init=False)
@@ -92,6 +66,7 @@ class Search(Service):
     async def warm(self) -> None:
         """Load the model and the first person's index, so that the first search is fast."""
         vector = await self._embedder.query("ready")
+        await self._similarity.scale()
         for person in (await self._store.people.all())[:1]:
             await self._store.sections.matches(
                 Scope(person.id), Question(None, vector, self._embedder.stamp, 1)
@@ -118,19 +93,19 @@ class Search(Service):
         if WRONG not in where.statuses:
             where = replace(where, not_statuses=(*where.not_statuses, WRONG))
         times = find_times(query, self.clock())
-        question, degraded = await self._question(times.rest or query, mode, strict=True)
+        question, scale, degraded = await self._question(times.rest or query, mode, strict=True)
         # As of an earlier time, half may have been superseded.
         limit_loaded = limit if where.as_of is None else 2 * limit
         most = limit_loaded + SPARE  # another process may delete some before they are loaded
         if times != Times():
-            matches, ranked = await self._ranked(caller, question, mode, times, where, most)
+            matches, ranked = await self._ranked(caller, question, scale, mode, times, where, most)
             found = await self._load(caller, ranked)
         else:
 
             def choose(these: Matches) -> list[Scored]:
                 nonlocal matches
                 matches = these
-                return self._blend(mode, question, these, most)
+                return self._blend(mode, question, scale, these, most)
 
             matches = NOTHING
             found = await self._store.sections.search(
@@ -144,22 +119,12 @@ class Search(Service):
         cosines = dict(
             zip(matches.ids[known].tolist(), matches.cosines[known].tolist(), strict=True)
         )
-        return SearchResult(
-            query,
-            mode,
-            tuple(
-                Hit(n + 1, score, p, cosines.get(p.section_id))
-                for n, (score, p) in enumerate(found[:limit])
-            ),
-            degraded,
+        hits = tuple(
+            Hit(n + 1, score, p, cosines.get(p.section_id))
+            for n, (score, p) in enumerate(found[:limit])
         )
-
-    async def passages(
-        self, caller: Caller, query: str, mode: Mode, limit: int, where: ItemFilter
-    ) -> tuple[list[tuple[float, Passage]], str | None]:
-        """Rank, and load the passages. Sections that were deleted meanwhile are left out."""
-        ranked, degraded = await self.rank(caller, query, mode, limit, where)
-        return await self._load(caller, ranked), degraded
+        weak = is_weak(times.rest or query, hits, scale)
+        return SearchResult(query, mode, hits, degraded, weak)
 
     async def _load(self, caller: Caller, ranked: Sequence[Scored]) -> list[tuple[float, Passage]]:
         found = {
@@ -180,8 +145,8 @@ class Search(Service):
     ) -> tuple[list[Scored], str | None]:
         """Return scored sections, best first, and why the answer may be incomplete."""
         times = find_times(query, self.clock())
-        question, degraded = await self._question(times.rest or query, mode)
-        matches, ranked = await self._ranked(caller, question, mode, times, where, limit)
+        question, scale, degraded = await self._question(times.rest or query, mode)
+        matches, ranked = await self._ranked(caller, question, scale, mode, times, where, limit)
         if question.vector is not None and not matches.complete:
             degraded = await self._degraded(caller.scope)
         return ranked, degraded
@@ -190,6 +155,7 @@ class Search(Service):
         self,
         caller: Caller,
         question: Question,
+        scale: Scale,
         mode: Mode,
         times: Times,
         where: ItemFilter | None,
@@ -199,16 +165,21 @@ class Search(Service):
         find = partial(self._store.sections.matches, caller.scope, question)
         found = await find(where)
         if times == Times():
-            return found, self._blend(mode, question, found, limit)
+            return found, self._blend(mode, question, scale, found, limit)
         # What is from the time that the question names may not be among the best of all times.
         inside = [await find(each) for each in time_boost.filters(where or ItemFilter(), times)]
         found = time_boost.join([found, *inside])
-        scored = self._blend(mode, question, found)
+        scored = self._blend(mode, question, scale, found)
         dated = await self._store.sections.dates(caller.scope, found.ids.tolist())
         return found, time_boost.reorder(scored, dated, times)[:limit]
 
     def _blend(
-        self, mode: Mode, question: Question, found: Matches, limit: int | None = None
+        self,
+        mode: Mode,
+        question: Question,
+        scale: Scale,
+        found: Matches,
+        limit: int | None = None,
     ) -> list[Scored]:
         semantic = self._settings.semantic_weight
         return blend(
@@ -216,18 +187,22 @@ class Search(Service):
             found,
             (semantic, 1 - semantic),
             limit,
+            vector=question.vector,
+            rescale=scale.to_default,
         )
 
     async def _question(
         self, query: str, mode: Mode, *, strict: bool = False
-    ) -> tuple[Question, str | None]:
-        """Return the query for the index, and why its meaning is left out if it should be there.
+    ) -> tuple[Question, Scale, str | None]:
+        """Return the query for the index, the scale of cosines with it, and why its meaning is
+        left out if it should be there.
 
         `strict`: fail instead if there is nothing but its meaning.
         """
-        vector, degraded = None, None
+        vector, scale, degraded = None, DEFAULT, None
         if mode is not Mode.KEYWORD:
             try:
+                scale = await self._similarity.scale()
                 vector = await self._embedder.query(
                     query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
                 )
@@ -239,7 +214,7 @@ class Search(Service):
                 )
         semantic = mode is Mode.SEMANTIC and vector is not None
         words = None if semantic else query_terms.parse_query(query)
-        return Question(words, vector, self._embedder.stamp, CANDIDATES), degraded
+        return Question(words, vector, self._embedder.stamp, CANDIDATES), scale, degraded
 
     async def _degraded(self, scope: Scope) -> str | None:
         """Say why sections of the scope lack vectors. Cached for a moment: it changes slowly."""
@@ -341,8 +316,8 @@ class EntitySearch:
     _store: Store
     _search: Search
 
-    async def search(self, caller: Caller, query: EntityQuery) -> tuple[list[Hit], str | None]:
-        """Return hits, best first, and why the answer may be incomplete."""
+    async def search(self, caller: Caller, query: EntityQuery) -> SearchResult:
+        """Return the best hit of each item."""
         found = await self._search.search(
             caller,
             query.text,
@@ -352,4 +327,4 @@ class EntitySearch:
         best: dict[str, Hit] = {}
         for hit in found.hits:
             best.setdefault(hit.passage.item_id, hit)
-        return list(best.values()), found.degraded
+        return replace(found, hits=tuple(best.values()))

@@ -10,11 +10,18 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.ports import Embedder
 
 # scale values of the medians of unrelated texts, related texts and paraphrases
 UNRELATED, RELATED, SAME = (0.1, 0.75, 0.92)
+# The same medians as cosines of the default embedder. Rounding differs a little between processors.
+MEDIANS, ROUNDING = (0.058, 0.477, 0.859), 0.01
+# From here on a text has to do with a question: so many standard deviations above the mean cosine
+# of unrelated texts.
+RELEVANT_DEVIATIONS = 4.2
+LEAST_STEP = 0.01  # between the medians
 
 # (text, paraphrase, related text)
 SAMPLES = (
@@ -148,9 +155,21 @@ SAMPLES = (
 class Scale:
     cosines: tuple[float, ...]
     values: tuple[float, ...]
+    relevant: float  # value on the scale
 
     def __call__(self, cosine: float) -> float:
         return float(np.clip(np.interp(cosine, self.cosines, self.values), 0.0, 1.0))
+
+    def to_default(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map cosines to those that the default embedder would give; its own stay as they are, and
+        those of one that cannot separate the samples."""
+        own = np.allclose(self.cosines, DEFAULT.cosines, rtol=0, atol=ROUNDING)
+        if own or self.cosines[2] - self.cosines[1] < 2 * LEAST_STEP:
+            return cosines
+        return np.interp(cosines, self.cosines, DEFAULT.cosines).astype(np.float32)
+
+
+DEFAULT = Scale((-1.0, *MEDIANS, 1.0), (0.0, UNRELATED, RELATED, SAME, 1.0), 0.65)
 
 
 @dataclass(eq=False)
@@ -181,5 +200,7 @@ class SimilarityScale:
         ]
         # an embedder that cannot separate the samples still gets a rising scale
         for n in range(1, 3):
-            marks[n] = min(max(marks[n], marks[n - 1] + 0.01), 0.99 + 0.001 * n)
-        return Scale((-1.0, *marks, 1.0), (0.0, UNRELATED, RELATED, SAME, 1.0))
+            marks[n] = min(max(marks[n], marks[n - 1] + LEAST_STEP), 0.99 + 0.001 * n)
+        cosines = (-1.0, *marks, 1.0)
+        bound = unlike.mean() + RELEVANT_DEVIATIONS * unlike.std()
+        return Scale(cosines, DEFAULT.values, float(np.interp(bound, cosines, DEFAULT.values)))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.model import Dated, ItemFilter, Scored
 from commonplace.ports import Matches
@@ -36,7 +37,12 @@ def join(found: Sequence[Matches]) -> Matches:
         np.concatenate([getattr(each, name) for each in found])[places]
         for name in ("keyword", "cosines")
     )
-    return Matches(ids, keyword, cosines, found[0].complete)
+
+    def vectors(chosen: NDArray[np.intp]) -> NDArray[np.float16]:
+        each = [part.vectors(np.arange(len(part.ids))) for part in found if part.vectors]
+        return np.concatenate(each)[places[chosen]]
+
+    return Matches(ids, keyword, cosines, found[0].complete, vectors)
 
 
 def reorder(scored: Sequence[Scored], dated: Sequence[Dated], times: Times) -> list[Scored]:

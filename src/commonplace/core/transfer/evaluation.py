@@ -10,6 +10,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 from commonplace.core.items.drafts import Record
 from commonplace.core.search.search import Search
+from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.services import Services
 from commonplace.errors import Invalid
 from commonplace.model import Advance, Caller, Item, Mode, new_public_id
@@ -175,7 +176,8 @@ class Evaluation:
     ) -> dict[str, dict[str, float]]:
         """Return the metrics of each mode over all queries. Vectors must be complete."""
         app = self.services
-        search = Search(app.store, app.access, _QueryCache(app.embedder), app.settings)
+        similarity = SimilarityScale(app.embedder)
+        search = Search(app.store, app.access, _QueryCache(app.embedder), app.settings, similarity)
         totals = {mode: dict.fromkeys(METRICS, 0.0) for mode in Mode}
         for done, query in enumerate(judged.queries, 1):
             caller = (

@@ -358,17 +358,19 @@ class Planning(Service):
         task = await self._store.items.get(caller.scope, ItemRef.parse(entity_id))
         TASK.require(task)
         query = f"{task.title}\n{await self._store.items.text(task)}"
-        found, _ = await self._search.passages(
+        found = await self._search.find(
             caller,
             query,
-            Mode.SEMANTIC,
             CANDIDATES,
+            Mode.HYBRID,
             ItemFilter(entity_types=(EntityType.TASK,), statuses=CLOSED),
         )
         scale, likeness = await self._similarity.scale(), dict[str, float]()
-        for score, passage in found:  # best first
-            if passage.item_id != task.id and scale(score) >= ALIKE:
-                likeness.setdefault(passage.item_id, scale(score))
+        for hit in found.hits:
+            like = 0.0 if hit.cosine is None else scale(hit.cosine)
+            if hit.passage.item_id != task.id and like >= ALIKE:
+                own = hit.passage.item_id
+                likeness[own] = max(like, likeness.get(own, 0.0))
         done = await self._store.items.get_many(caller.scope, likeness.keys())
         precedents = [precedent(item, likeness[item_id]) for item_id, item in done.items()]
         return task, estimated(

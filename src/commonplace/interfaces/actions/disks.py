@@ -24,7 +24,7 @@ from commonplace.interfaces.actions.fields import (
     chars,
     number,
 )
-from commonplace.interfaces.actions.items import ORIGIN, as_json
+from commonplace.interfaces.actions.items import ORIGIN, WEAK, as_json
 from commonplace.interfaces.actions.search import STATUS, SUPERSEDED_BY, Search
 from commonplace.interfaces.actions.shapes import NEXT, Call, Field, Shape, compact, many, said
 from commonplace.model import NO_DISK, Audience, Caller, DiskFilter, DiskScope, Json, Mode, OpenDisk
@@ -237,8 +237,12 @@ SECTION_HIT = Shape(
     status=Field(str, lambda hit, call: hit.status, STATUS, True),
     superseded_by=Field(str, lambda hit, call: hit.superseded_by, SUPERSEDED_BY, True),
 )
-SECTION_HITS = Shape(  # of the hits, and why they may be incomplete
-    "DiskHits", None, results=many(SECTION_HIT, 0), degraded=said(str | None, 1)
+SECTION_HITS = Shape(  # of the result, and its hits
+    "DiskHits",
+    None,
+    results=many(SECTION_HIT, 1),
+    degraded=Field(str | None, lambda found, call: found[0].degraded),
+    weak=Field(bool, lambda found, call: found[0].weak, WEAK),
 )
 PASSAGE = Shape(
     "SearchResult",
@@ -254,6 +258,7 @@ PASSAGES = Shape(  # of the result, and its hits
     mode=Field(ModeName, lambda found, call: found[0].mode),
     results=many(PASSAGE, 1),
     degraded=Field(str | None, lambda found, call: found[0].degraded),
+    weak=Field(bool, lambda found, call: found[0].weak, WEAK),
 )
 PUBLICATION = Shape(
     "Publication",

@@ -290,6 +290,7 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     published_at="item.published_at",
     created_at="item.created_at",
 )
+WEAK = "Nothing passes the threshold: these are only the closest"
 DEGRADED = said(str | None, "degraded", "Why the result is incomplete; null if it is complete")
 
 

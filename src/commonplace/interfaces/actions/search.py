@@ -29,6 +29,7 @@ from commonplace.interfaces.actions.items import (
     DEGRADED,
     FETCH_CHARS,
     ORIGIN,
+    WEAK,
     as_json,
     brief_sections,
     on_one_line,
@@ -154,6 +155,7 @@ HITS = Shape(
     "query mode",
     hits=many(HIT, "hits"),
     degraded=DEGRADED,
+    weak=said(bool, "weak", WEAK),
 )
 
 
@@ -198,24 +200,21 @@ RESULT = Shape(
     created_at="passage.created_at",
     metadata=Field(Json, _about_hit),
 )
-SEARCHED = Shape(  # of the hits, and why they may be incomplete
+SEARCHED = Shape(
     "EntitySearch",
-    None,
-    total=Field(int, lambda found, call: len(found[0])),
+    SearchResult,
+    total=Field(int, lambda found, call: len(found.hits)),
     query=Field(str, lambda found, call: call.args.query),
     filters=Field(Json, lambda found, call: call.args.filters),
-    has_more=Field(bool, lambda found, call: len(found[0]) > call.args.limit),
-    degraded=Field(
-        str | None,
-        lambda found, call: found[1],
-        "Why the result is incomplete; null if it is complete",
-    ),
+    has_more=Field(bool, lambda found, call: len(found.hits) > call.args.limit),
+    degraded=DEGRADED,
+    weak=said(bool, "weak", WEAK),
 )
 
 
 def _results(shape: Shape) -> Field:
     return Field(
-        [shape], lambda found, call: [shape(hit, call) for hit in found[0][: call.args.limit]]
+        [shape], lambda found, call: [shape(hit, call) for hit in found.hits[: call.args.limit]]
     )
 
 
@@ -280,6 +279,8 @@ FETCHED = Shape(
 
 # -- texts of answers
 
+CLOSEST = "No exact match. Closest passages:"
+
 
 def standing(about: Json) -> str:
     """Return a status, and what replaced it."""
@@ -293,8 +294,13 @@ def dated(result: Json) -> str:
     return f"published {published[:10]}" if published else str(result["created_at"])[:10]
 
 
+def _notes(found: Json, hits: list[Json]) -> list[str]:
+    degraded = [f"Note: {found['degraded']}"] if found["degraded"] else []
+    return degraded + [CLOSEST] * bool(found["weak"] and hits)
+
+
 def _hits_text(found: Json, value: Any) -> str:
-    lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
+    lines = _notes(found, found["hits"])
     if not found["hits"]:
         lines.append("Nothing found.")
     for hit in found["hits"]:
@@ -312,7 +318,7 @@ def _hits_text(found: Json, value: Any) -> str:
 
 
 def results_text(found: Json, value: Any) -> str:
-    lines = [f"Note: {found['degraded']}"] if found["degraded"] else []
+    lines = _notes(found, found["results"])
     for rank, result in enumerate(found["results"], 1):
         facts = [standing(result["metadata"]), dated(result), f"{result['score']:.2f}"]
         title = f"{on_one_line(result['title'])} ({', '.join(filter(None, facts))})"

@@ -7,7 +7,7 @@ from typing import Any
 from commonplace.interfaces.actions.action import Answer
 from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
 from commonplace.interfaces.actions.fields import label
-from commonplace.interfaces.actions.search import dated, standing
+from commonplace.interfaces.actions.search import CLOSEST, dated, standing
 from commonplace.interfaces.cli import output
 from commonplace.model import Json
 from commonplace.model.workflow import notes
@@ -18,6 +18,8 @@ ARROWS = {"outgoing": "->", "incoming": "<-", None: "<-"}
 
 def render(name: str, found: Answer, given: Json) -> None:
     """Print the answer of an action: a sentence, a table, or what a function prints."""
+    if found.json.get("weak") and (found.json.get("hits") or found.json.get("results")):
+        output.text(CLOSEST)
     how = RENDERERS.get(name, "{message}")
     if isinstance(how, str):
         output.text(how.format(**found.json, value=found.value, given=given))
