@@ -73,6 +73,10 @@ async def test_the_page_is_usable_everywhere_and_leads_to_the_client(
     row = page.get_by_role("row", name="A client with a rather long name")
     await expect(row).to_contain_text("OAuth, 127.0.0.1")
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    await page.goto(f"{site.url}/account")
+    await expect(page.get_by_text("127.0.0.1, reads some folders")).to_be_visible()
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    assert (await Axe().run(page)).response["violations"] == []
 
 
 async def test_who_is_not_signed_in_comes_back_after_signing_in(

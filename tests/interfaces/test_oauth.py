@@ -1,6 +1,8 @@
 """OAuth: a client asks, a person consents, and what the client gets is good for that and no more."""
 
 import asyncio
+import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +246,7 @@ async def test_errors_before_client_and_redirect_are_known_never_redirect(house:
         {"client_id": None},
         {"redirect_uri": "https://evil.example/cb"},
         {"redirect_uri": REDIRECT + "/"},
+        {"redirect_uri": REDIRECT.replace("claude.ai", "claude.ai:8443")},
         {"redirect_uri": REDIRECT + "?more=1"},
         {"redirect_uri": "javascript:alert(1)"},
         {"redirect_uri": "https://evil.example/cb", "response_type": "token"},
@@ -502,6 +505,29 @@ async def test_revocation_is_immediate_whoever_revokes(house: House) -> None:
     assert (await other.renew()).json()["error"] == "invalid_grant"
 
 
+async def test_people_disconnect_their_own_clients_on_their_account_page(house: House) -> None:
+    members = await house.app.members.all(house.owner)
+    viewer = next(member.person_id for member in members if member.name == "Viewer")
+    session = await house.app.accounts.open_session(viewer, "", library_id=house.owner.library_id)
+    eyes, program = person_of(house, session), await connected(house)
+    back = returned(await eyes.decide(program.request(), write=""))
+    await program.redeem(back["code"])
+    page = await eyes.http.get("/account")
+    [grant] = re.findall('/account/clients/([^"]+)', page.text)
+    csrf = re.findall('name="csrf" value="([^"]+)"', page.text)[0]
+    owner = await owner_of(house)
+    assert grant not in (await owner.http.get("/account")).text
+    own = re.findall('name="csrf" value="([^"]+)"', (await owner.http.get("/account")).text)[0]
+    await owner.http.post(f"/account/clients/{grant}", data={"csrf": own})
+    assert await works(house, program.access)  # not theirs
+    done = await eyes.http.post(f"/account/clients/{grant}", data={"csrf": csrf})
+    assert done.headers["location"] == "/account"
+    assert not await works(house, program.access)
+    events = await house.app.people.activity(house.owner, grant)
+    assert "oauth_revoked" in [event.action for event in events]
+    assert "/account/clients" not in (await eyes.http.get("/account")).text
+
+
 async def test_a_removed_person_a_lost_role_and_a_deleted_folder_end_it(house: House) -> None:
     _, invitation = await house.app.members.invite(house.owner, Role.MEMBER)
     token = await house.app.members.accept(None, invitation, "Mia", "mia@example.org")
@@ -530,6 +556,34 @@ async def test_what_is_deleted_with_its_person(house: House) -> None:
     await house.app.store.people.delete(person.id)
     assert not await works(house, program.access)
     assert await house.app.store.tokens.of_library(person.id) == []
+
+
+async def test_a_backup_holds_no_secret_and_clients_go_on_after_it(
+    house: House, tmp_path: Path
+) -> None:
+    program = await connected(house)
+    await program.renew()
+    file = tmp_path / "all.backup"
+    await house.app.store.dump(file)
+    stolen = gzip.decompress(file.read_bytes()).decode()
+    for secret in (program.access, program.refresh):
+        assert secret not in stolen and secret[3:] not in stolen
+    await house.app.store.load(file, replace=True)
+    assert await works(house, program.access)
+    assert (await program.renew()).status_code == 200
+
+
+async def test_a_secret_is_good_for_what_it_is(house: House) -> None:
+    program = await connected(house)
+    access, refresh = program.access, program.refresh
+    for wrong in (access, "cc_" + "x" * 43, "", "sk_x", "cr_\0"):
+        answer = await program.renew(wrong) if wrong else await program.renew(" ")
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant"), wrong
+    for wrong in (access, refresh):
+        answer = await program.redeem(wrong)
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+        assert not await works(house, refresh)
+    assert await works(house, access)
 
 
 # -- refreshing
@@ -612,8 +666,13 @@ async def test_a_connection_ends_when_it_is_unused_and_after_its_lifetime(
     assert (await short.renew()).status_code == 400
     clock.advance(days=28)
     assert (await used.renew()).status_code == 200
+    await house.app.store.oauth.tidy()
+    assert len(await house.app.store.oauth.grants(house.owner.person_id)) == 2
     clock.advance(days=2)
     assert (await unused.renew()).status_code == 400
+    await house.app.store.oauth.tidy()
+    [left] = await house.app.store.oauth.grants(house.owner.person_id)
+    assert left.client_id == used.client_id
     for _ in range(11):
         assert (await used.renew()).status_code == 200
         clock.advance(days=29)

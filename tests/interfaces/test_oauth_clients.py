@@ -11,6 +11,8 @@ import pytest
 
 from commonplace.core.people import oauth_clients
 from commonplace.errors import ConfigurationError
+from commonplace.interfaces.cli.command import CommandContext
+from commonplace.interfaces.cli.server import _greet
 from commonplace.settings import Settings
 from tests.interfaces.command import Commands
 from tests.interfaces.conftest import Clock, OpenHouse
@@ -495,6 +497,16 @@ def test_the_header_of_a_proxy_needs_a_proxy() -> None:
     ):
         with pytest.raises(ConfigurationError):
             Settings.from_env({f"COMMONPLACE_{name}": value for name, value in env.items()})
+
+
+def test_serve_says_how_to_sign_in_before_clients_can_connect(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for public, said in (("https://kb.example.org", True), ("", False)):
+        context = CommandContext(Settings(public_url=public), None, False)
+        _greet(context, ADDRESS, None, "secret", False)
+        shown = capsys.readouterr().out
+        assert "/claim/secret" in shown and ("no client can connect" in shown) is said
 
 
 async def test_without_a_way_to_sign_in_nobody_connects_a_public_server(

@@ -123,6 +123,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/account/password"): OWN,
     ("POST", "/account/others"): OWN,
     ("POST", "/account/sessions/{session_id}"): OWN,
+    ("POST", "/account/clients/{grant_id}"): OWN,
     ("POST", "/account/delete"): OWN,
     ("POST", "/sign-out"): OWN,
     ("POST", "/passkeys/offer"): OWN,

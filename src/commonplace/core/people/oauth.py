@@ -23,6 +23,7 @@ from commonplace.model import (
     OAuthSecret,
     SecretKind,
     Token,
+    find_by_id,
     new_id,
     now,
 )
@@ -142,6 +143,16 @@ class OAuth(Service):
 
     def deny(self) -> None:
         self.tally["consent", "denied"] += 1
+
+    async def grants(self, visitor: Visitor) -> list[Token]:
+        """Return what the visitor allows clients, in all their libraries."""
+        return await self._store.oauth.grants(visitor.person.id)
+
+    async def end(self, visitor: Visitor, grant_id: str) -> None:
+        """Revoke a grant of the visitor's."""
+        grant = find_by_id(await self.grants(visitor), grant_id, "Client")
+        await self._store.tokens.revoke(grant.library_id, grant.id)
+        self._note(grant, "oauth_revoked")
 
     # -- tokens
 

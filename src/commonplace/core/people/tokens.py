@@ -18,6 +18,7 @@ from commonplace.core.people.authorization import (
 )
 from commonplace.errors import Invalid, NameTaken, NotFound
 from commonplace.model import (
+    OAUTH,
     Caller,
     Capability,
     Event,
@@ -124,9 +125,11 @@ class People(Service):
 
     @verb(DELETE, target="token_id", needs=FULL_WRITE)
     async def revoke_token(self, caller: Caller, token_id: str) -> None:
-        find_by_id(await self._of(caller), token_id, "Token")
+        token = find_by_id(await self._of(caller), token_id, "Token")
         if not await self._store.tokens.revoke(caller.library_id, token_id):
             raise NotFound("Token not found")
+        if token.kind == OAUTH:
+            self._access.note(token.library_id, token.id, "oauth_revoked", None, ok=True)
 
     @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE)
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:

@@ -27,6 +27,7 @@ from commonplace.settings import Settings
 
 log = logging.getLogger(__name__)
 
+Headers = tuple[tuple[bytes, bytes], ...]
 MAX_BODY = 8 * 1024 * 1024
 MAX_ANONYMOUS_BODY = 64 * 1024  # of who has not proved who they are
 METRICS = "/metrics"
@@ -41,13 +42,15 @@ SIGNED = re.compile(
 HOOK = re.compile(
     r"/api/v1/webhooks/transcription/[^/]+"
 )  # the secret that the service was given is
-HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
-API_HEADERS = (*HEADERS, (b"cache-control", b"no-store"))
+HEADERS: Headers = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
 WELL_KNOWN = "/.well-known/"
 RESOURCE_METADATA = WELL_KNOWN + "oauth-protected-resource"
 OAUTH_PATHS = ("/oauth/token", "/oauth/register", "/oauth/revoke")
 # Pages of any origin may call what reads no cookies, but not with them.
-CORS_HEADERS = (
+CORS_HEADERS: Headers = (
     (b"access-control-allow-origin", b"*"),
     (
         b"access-control-expose-headers",
@@ -55,6 +58,7 @@ CORS_HEADERS = (
         b"RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate",
     ),
 )
+CALLED_HEADERS = (*HEADERS, (b"cache-control", b"no-store"), *CORS_HEADERS)  # of API and MCP
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 RATE_LIMITED = -32605  # of JSON-RPC
 CHALLENGE = 'Bearer realm="commonplace"'
@@ -394,7 +398,9 @@ def _hardened(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[b
     """Add the security headers that an answer does not set itself."""
     given = [*headers]
     said = {name for name, _ in given}
-    own = [*(API_HEADERS if path.startswith(("/api", "/mcp")) else HEADERS)]
-    if is_for_any_origin(path):
-        own += CORS_HEADERS
+    own = HEADERS
+    if path.startswith(("/api/", "/mcp")):
+        own = CALLED_HEADERS
+    elif is_for_any_origin(path):
+        own = (*HEADERS, *CORS_HEADERS)
     return given + [line for line in own if line[0] not in said]

@@ -14,7 +14,7 @@ from commonplace.model import (
     now,
 )
 from commonplace.store import rows
-from commonplace.store.people.people import insert_token, revoke_token, token_by_id
+from commonplace.store.people.people import grants_of, insert_token, revoke_token, token_by_id
 
 GRACE = timedelta(seconds=60)  # in which a used refresh token gives its successor again
 CODES_KEPT = timedelta(days=1)  # after their use, so that a second one is noticed
@@ -56,6 +56,10 @@ class OAuth(Table):
     def grant(self, tx: Tx, grant: Token, code: OAuthSecret) -> None:
         insert_token(tx, grant, None)
         rows.insert(tx, "oauth_secrets", code)
+
+    @reads
+    def grants(self, tx: Tx, person_id: str) -> list[Token]:
+        return grants_of(tx, person_id)
 
     @reads_inline
     def secret(self, tx: Tx, digest: str) -> tuple[OAuthSecret, Token] | None:
@@ -128,7 +132,8 @@ class OAuth(Table):
 
     @writes
     def tidy(self, tx: Tx) -> None:
-        """Delete grants that no client came for, expired secrets, and unused clients."""
+        """Delete grants that no client came for, expired secrets, and unused clients. Grants whose
+        secrets have all expired end."""
         at = now()
         tx.run(
             """DELETE FROM tokens WHERE kind = :oauth AND EXISTS (
@@ -140,6 +145,14 @@ class OAuth(Table):
             at=at,
         )
         tx.run("DELETE FROM oauth_secrets WHERE expires_at < :at", at=at)
+        tx.run(
+            """UPDATE tokens SET expires_at = :at
+               WHERE kind = :oauth AND revoked_at IS NULL AND expires_at > :at AND NOT EXISTS (
+                 SELECT 1 FROM oauth_secrets AS s
+                 WHERE s.library_id = tokens.library_id AND s.token_id = tokens.id)""",
+            oauth=OAUTH,
+            at=at,
+        )
         tx.run("UPDATE oauth_secrets SET salt = NULL WHERE used_at < :ago", ago=at - GRACE)
         tx.run(
             """DELETE FROM oauth_clients WHERE source = :source

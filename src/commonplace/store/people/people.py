@@ -6,7 +6,7 @@ from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
-from commonplace.model import Capability, Event, Person, Role, Token, now
+from commonplace.model import OAUTH, Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import item_folders, rows
 
@@ -186,6 +186,20 @@ def token_by_id(tx: Tx, library_id: str, token_id: str) -> Token | None:
         id=token_id,
     )
     return next(iter(_tokens(found)), None)
+
+
+def grants_of(tx: Tx, person_id: str) -> list[Token]:
+    """Return the OAuth grants of a person that are still good, in all libraries, newest first."""
+    return _tokens(
+        tx.all(
+            f"""{_TOKEN} WHERE t.person_id = :person_id AND t.kind = :oauth
+                AND t.revoked_at IS NULL AND t.expires_at > :now
+                ORDER BY t.created_at DESC, t.id""",
+            person_id=person_id,
+            oauth=OAUTH,
+            now=now(),
+        )
+    )
 
 
 def revoke_token(tx: Tx, library_id: str, token_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""The account page: name, password, passkeys, sessions, deletion."""
+"""The account page: name, password, passkeys, sessions, clients, deletion."""
 
 from starlette.responses import JSONResponse, Response
 
@@ -29,6 +29,7 @@ async def account(request: WebRequest) -> Response:
         person=me.person,
         has_password=await services.accounts.has_password(me),
         passkeys=await services.passkeys.of(me.person),
+        grants=await services.oauth.grants(me),
         obstacle=await services.account_deletion.obstacle(me),
         sessions=[
             (each, browser_name(each.about)) for each in await services.accounts.sessions(me)
@@ -104,6 +105,12 @@ ROUTES = (
         ),
         "/account",
         "That browser is signed out.",
+    ),
+    post_then(
+        "/account/clients/{grant_id}",
+        lambda request: request.services.oauth.end(request.user, request.path("grant_id")),
+        "/account",
+        "The client is disconnected.",
     ),
     post("/account/delete", delete),
     post("/passkeys/offer", offer_passkey),
