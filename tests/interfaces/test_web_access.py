@@ -13,7 +13,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.web.app import WebApp
-from commonplace.model import Event, Role
+from commonplace.model import Event, Role, Webhook
 from tests.interfaces.house import ADDRESS, LONG_TEXT, House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +102,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/tokens"): Row(writes=True, form=(("name", "New"),)),
     ("GET", "/tokens/{token_id}"): Row("token", writes=True),
     ("POST", "/tokens/{token_id}/revoke"): Row("token", writes=True),
+    ("POST", "/webhooks"): Row(writes=True, form=(("url", "http://8.8.8.8/hook"),)),
+    ("POST", "/webhooks/{webhook_id}/test"): Row("webhook", writes=True),
+    ("POST", "/webhooks/{webhook_id}/delete"): Row("webhook", writes=True),
     ("POST", "/view-as"): Row("viewed", writes=True),
     ("GET", "/connect"): Row(),
     ("POST", "/connect"): Row(writes=True, form=(("client", "curl"),)),
@@ -204,6 +207,10 @@ async def target(house: House, what: str | None) -> str:
             )
         case "invitation":
             return (await house.app.members.invite(house.owner, Role.VIEWER))[0].id
+        case "webhook":
+            who, url = house.owner, "http://127.0.0.1:9/hook"
+            hook = Webhook(str(uuid4()), who.library_id, who.person_id, None, url, (), "")
+            return (await house.app.store.webhooks.create(hook)).id
         case "token" | "viewed":
             made, _ = await house.app.people.create_token(house.owner, NewToken("Used"))
             await house.app.store.tokens.record(
@@ -300,7 +307,8 @@ async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[
             )
             # A member sees of the tokens only their own.
             unseen = row.target is not None and (
-                character == "stranger" or (character == "member" and row.target == "token")
+                character == "stranger"
+                or (character == "member" and row.target in ("token", "webhook"))
             )
             taken = {row.answer, 303} if method == "POST" else {row.answer}
             expected = {403} if refused else {404} if unseen else taken

@@ -3,6 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.interfaces.web.request import WebRequest, get, post, post_then
+from commonplace.model import WebSession
 
 # What stands first here stands in others' names, too: they call themselves after each other.
 BROWSERS = {
@@ -31,10 +32,14 @@ async def account(request: WebRequest) -> Response:
         passkeys=await services.passkeys.of(me.person),
         grants=await services.oauth.grants(me),
         obstacle=await services.account_deletion.obstacle(me),
-        sessions=[
-            (each, browser_name(each.about)) for each in await services.accounts.sessions(me)
-        ],
+        sessions=await browsers(request),
     )
+
+
+async def browsers(request: WebRequest) -> list[tuple[WebSession, str]]:
+    """Return the person's sessions, with the names of their browsers."""
+    found = await request.services.accounts.sessions(request.user)
+    return [(each, browser_name(each.about)) for each in found]
 
 
 async def delete(request: WebRequest) -> Response:

@@ -1,4 +1,4 @@
-"""Tokens: create, view as, activity, revoke; and connecting a client."""
+"""Who has access: tokens, connected apps, webhooks, browsers; and connecting a client."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,9 @@ from commonplace.core.people.client_setup import PLACEHOLDER, Client, instructio
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.live_progress import events
+from commonplace.interfaces.web.pages.account import browsers
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
-from commonplace.model import Token, now
+from commonplace.model import Token, Webhook, now
 
 NAMES = {
     Client.CLAUDE_CODE: "Claude Code",
@@ -25,8 +26,9 @@ EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a 
 EVERY, LONGEST = 1.0, 1800
 
 
-async def show(request: WebRequest, made: tuple[Token, str] | None = None) -> Response:
-    tokens = await request.services.people.tokens(request.caller)
+async def show(request: WebRequest, made: tuple[Token | Webhook, str] | None = None) -> Response:
+    services = request.services
+    tokens = await services.people.tokens(request.caller)
     folders = await request.services.folders.list_folders(request.caller)
     return request.page(
         "tokens.html",
@@ -35,6 +37,10 @@ async def show(request: WebRequest, made: tuple[Token, str] | None = None) -> Re
         folders=folders,
         names={folder.id: folder.name for folder in folders},
         made=made,
+        made_name=getattr(made[0], "name", "The webhook") if made else "",
+        webhooks=await services.webhooks.all(request.caller),
+        token_names={token.id: token.name for token in tokens},
+        sessions=await browsers(request),
         expiries=EXPIRIES,
         default_expiry=str(DEFAULT_EXPIRY_DAYS),
         now=now(),
@@ -45,6 +51,16 @@ async def create(request: WebRequest) -> Response:
     folders = request.form_list("folder") if request.text("sees") == "folders" else None
     fields = "name write kb_only expires_days"
     return await show(request, await request.act("create_token", fields, folder_ids=folders))
+
+
+async def create_webhook(request: WebRequest) -> Response:
+    return await show(request, await request.act("create_webhook", "url"))
+
+
+async def test_webhook(request: WebRequest) -> Response:
+    sent = await request.act("test_webhook")
+    note = "The test has arrived." if sent.ok else f"The test has not arrived: {sent.error}"
+    return request.redirect("/tokens", note, wrong=not sent.ok)
 
 
 async def activity(request: WebRequest) -> Response:
@@ -117,6 +133,11 @@ ROUTES = (
         act("revoke_token"),
         "/tokens",
         "The token is revoked: whoever has it is out.",
+    ),
+    post("/webhooks", create_webhook),
+    post("/webhooks/{webhook_id}/test", test_webhook),
+    post_then(
+        "/webhooks/{webhook_id}/delete", act("delete_webhook"), "/tokens", "The webhook is deleted."
     ),
     get("/tokens/{token_id}", activity),
     post("/view-as", view_as),
