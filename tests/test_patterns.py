@@ -28,12 +28,12 @@ from commonplace.interfaces.web.pages import review
 from commonplace.model import folder_key
 from commonplace.text import (
     chunking,
-    contrasts,
     front_matter,
     keyword_tags,
     prose,
     query_terms,
     secret_masking,
+    statements,
     stems,
     urls,
 )
@@ -222,7 +222,10 @@ def transformed(text: str) -> None:
 
 
 def compared(text: str) -> None:
-    contrasts.difference(contrasts.Text("title", text), contrasts.Text(text[:200], f"{text} not 7"))
+    found = [*statements.sentences(text), statements.whole("title", text)]
+    for each in found[:3]:
+        statements.differences(each, statements.whole(text[:200], f"{text} not 7"))
+        statements.alignment(each, found[-1])
 
 
 def redacted(text: str) -> None:
@@ -250,7 +253,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "lead": lambda text: prose.lead(text, 1_000_000),
     "markdown": lambda text: front_matter.parse(text, "name"),
     "front matter": lambda text: front_matter.parse("---\n" + text, "name"),
-    "contrasts": compared,
+    "statements": compared,
     "words": query_terms.extra_terms,
     "embedded words": query_terms.for_embedding,
     "query": query_terms.parse_query,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from commonplace.core.entities.duplicates import CANDIDATES
+from commonplace.core.entities.candidates import JUDGED as CANDIDATES
 from commonplace.core.entities.validation import CHECKS, NewEntity, since
 from commonplace.errors import CapabilityDenied, Invalid
 from commonplace.interfaces.actions.registry import ACTIONS
@@ -351,8 +351,8 @@ async def test_conflicts_are_found_in_all_parts_of_a_long_text(house: House, pla
     again = await house.app.entities.add(
         house.owner, NewEntity("Firing stoneware, and all the rest", "\n\n".join(changed))
     )
-    assert (old.item.id, "contradiction") in [
-        (found.item_id, found.kind) for found in again.conflicts
+    assert (old.item.id, "near_duplicate", "1240 degrees against 1190 degrees") in [
+        (found.item_id, found.kind, found.difference) for found in again.conflicts
     ]
 
 

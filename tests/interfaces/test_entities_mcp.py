@@ -53,6 +53,7 @@ async def test_adding_answers_as_the_schema_says(client: httpx.AsyncClient) -> N
         "id": added["id"],
         "timestamp": added["timestamp"],
         "conflicts": [],
+        "similar": [],
         "message": "Queued: Redis connection pooling insight (processing in background)",
     }
     assert added["id"].startswith("episode_") and added["timestamp"].endswith("Z")
@@ -64,7 +65,8 @@ async def test_adding_answers_as_the_schema_says(client: httpx.AsyncClient) -> N
             "name": arguments["title"],
             "score": 1.0,
             "kind": "duplicate",
-            "reason": "the same words",
+            "reason": "Both say the same in the same words.",
+            "statements": [f"{arguments['title']}. {arguments['content']}"] * 2,
         }
     ]
     for skipped in ({"skip_conflicts": True}, {"check_conflicts": False}):

@@ -50,7 +50,7 @@ async def test_sync_answers_with_what_can_be_found_in_every_way(owner: httpx.Asy
         assert read == {
             key: value
             for key, value in added.items()
-            if key not in ("success", "message", "timestamp", "conflicts")
+            if key not in ("success", "message", "timestamp", "conflicts", "similar")
         }
 
 

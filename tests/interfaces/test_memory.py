@@ -529,3 +529,74 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
         {"title": "Vault", "content": "New words.", "kind": "claim", "idempotency_key": "v"},
     )
     assert "repeated" not in again["result"]["structuredContent"]
+
+
+async def test_what_a_memory_contradicts_is_told_with_both_statements(
+    owner: httpx.AsyncClient,
+) -> None:
+    first, second = [
+        (
+            await owner.post(
+                "/api/v1/memory/remember",
+                json={"title": "Grocery budget", "content": text, "kind": "decision"},
+            )
+        ).json()
+        for text in (
+            "We spend $500 monthly on groceries.",
+            "We now spend $550 monthly on groceries.",
+        )
+    ]
+    assert first["conflicts"] == []
+    [told] = second["conflicts"]
+    assert (told["id"], told["kind"], told["difference"]) == (
+        first["id"],
+        "update",
+        "$500 against $550",
+    )
+    assert told["statements"] == [
+        "Grocery budget. We spend $500 monthly on groceries.",
+        "Grocery budget. We now spend $550 monthly on groceries.",
+    ]
+    assert told["score"] >= 0.85 and told["reason"].endswith(".")
+
+
+async def test_the_closest_statement_is_shown_and_may_be_corrected(
+    owner: httpx.AsyncClient,
+) -> None:
+    async def keep(title: str, content: str, **more: Any) -> dict[str, Any]:
+        body = {"title": title, "content": content, "kind": "decision", **more}
+        return (await owner.post("/api/v1/memory/remember", json=body)).json()
+
+    old = await keep("Queue", "We use Postgres for the job queue.")
+    await keep("Bread", "Let the dough rest overnight in the cold.")
+    new = await keep("Job queue", "We use Redis for the job queue.", idempotency_key="once")
+    assert new["conflicts"] == []
+    [close] = new["similar"]
+    assert (close["id"], close["name"]) == (old["id"], "Queue")
+    assert close["statements"] == [
+        "Queue. We use Postgres for the job queue.",
+        "Job queue. We use Redis for the job queue.",
+    ]
+    assert close["date"].endswith("Z") and 0 <= close["score"] <= 1
+    again = await keep("Job queue", "We use Redis for the job queue.", idempotency_key="once")
+    assert (again["repeated"], again["similar"]) == (True, new["similar"])
+    by_tool = await call_tool(
+        owner,
+        "remember",
+        {"title": "Queue now", "content": "The job queue runs on Kafka.", "kind": "decision"},
+        "/mcp/core",
+    )
+    text = by_tool["result"]["content"][0]["text"]
+    assert "These may be affected. If so, call manage with supersede or mark_wrong" in text
+    assert f"[{old['id']}]" in text
+    path = f"/api/entities/{old['id']}"
+    token = (await owner.get("/api/v1/me")).json()["token"]["id"]
+    assert (await owner.post(f"{path}/supersede", json={"by": new["id"]})).is_success
+    kept = await keep("Queue of jobs", "We use Postgres for the job queue.")
+    assert old["id"] not in [each["id"] for each in (*kept["conflicts"], *kept["similar"])]
+    assert (await owner.post(f"{path}/restore", json={})).is_success
+    log = (await owner.get(f"/api/v1/tokens/{token}/activity")).json()["events"]
+    assert {(old["id"], "supersede"), (old["id"], "restore")} <= {
+        (each["target"], each["action"]) for each in log
+    }
+    assert (await owner.get(path)).json()["status"] == ""

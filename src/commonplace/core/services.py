@@ -8,8 +8,10 @@ from commonplace.core.disks.disks import Disks
 from commonplace.core.disks.publishing import Publisher
 from commonplace.core.entities.annotations import Annotations
 from commonplace.core.entities.auto_links import AutoLinker, LinkJobs
-from commonplace.core.entities.duplicates import Duplicates
+from commonplace.core.entities.candidates import Candidates
+from commonplace.core.entities.conflicts import Conflicts
 from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.model_verdicts import Verdicts
 from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.events.events import Events, Poller
 from commonplace.core.events.webhooks import Sender, WebhookJobs, Webhooks
@@ -160,17 +162,15 @@ def build_services(
     folders = Folders(store, access, epics)
     similarity = SimilarityScale(embedder)
     neighbours = Neighbours(store, embedder, similarity)
-    duplicates, auto_linker = (
-        Duplicates(store, embedder, similarity),
-        AutoLinker(store, neighbours),
-    )
+    conflicts = Conflicts(store, Candidates(store, embedder, similarity), Verdicts(model))
+    auto_linker = AutoLinker(store, neighbours)
     entities = Entities(
         store,
         access,
         embedder,
         wake,
         pipeline,
-        duplicates,
+        conflicts,
         auto_linker,
         epics,
         attended=attended,
@@ -178,9 +178,9 @@ def build_services(
     tasks = Tasks(store, access, pipeline, entities, epics)
     search, memory = (
         Search(store, access, embedder, settings, similarity),
-        Memory(store, access, entities, tasks),
+        Memory(store, access, entities, tasks, conflicts),
     )
-    reflection = Reflection(store, access, embedder, duplicates, reflector, entities, memory)
+    reflection = Reflection(store, access, embedder, conflicts, reflector, entities, memory)
     sender = Sender(fetcher, settings)
     handlers: dict[str, Handler] = {
         EMBED: EmbedJobs(store, embedder),

@@ -1,7 +1,7 @@
 """Sections made searchable: rows with their terms, and one index per library in memory."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 from commonplace.database import Database, Table, Tx, as_json
@@ -87,6 +87,13 @@ class SectionIndex:
         return snapshot.matches(
             tx, question, *filters.pools(tx, snapshot, scope, where or ItemFilter(), current)
         )
+
+    def frequencies(
+        self, tx: Tx, scope: Scope, terms: Collection[int]
+    ) -> tuple[dict[int, int], int]:
+        snapshot, current = self._library(scope.library_id).snapshot(tx, None)
+        _, counted = filters.pools(tx, snapshot, scope, filters.SEARCHABLE, current)
+        return snapshot.frequencies(terms, counted)
 
     def libraries(self) -> list[library_index.LibraryIndex]:
         with self._guard:

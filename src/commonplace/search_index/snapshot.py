@@ -1,7 +1,7 @@
 """A library's sections at one moment, searchable from any number of threads."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,6 +138,10 @@ class Snapshot:
             counted.complete,
             lambda chosen: self._matrix[rows[chosen]],
         )
+
+    def frequencies(self, terms: Collection[int], counted: Pool) -> tuple[dict[int, int], int]:
+        """Return how many sections of the pool have each term, and how many sections it has."""
+        return {term: self._frequency(term, counted) for term in terms}, counted.size
 
     # -- by words
 

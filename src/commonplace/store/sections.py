@@ -1,6 +1,6 @@
 """Sections: read them, search them, and store their vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -123,6 +123,14 @@ class Sections(IndexedTable):
     ) -> Matches:
         """Return the best sections of both kinds of search, in no order, each with both scores."""
         return self._index.matches(tx, scope, question, where)
+
+    @reads
+    def frequencies(
+        self, tx: Tx, scope: Scope, terms: Collection[int]
+    ) -> tuple[dict[int, int], int]:
+        """Return how many sections that the scope may search have each term, and how many there
+        are."""
+        return self._index.frequencies(tx, scope, terms)
 
     @reads
     def search(

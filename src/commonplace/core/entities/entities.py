@@ -8,7 +8,14 @@ from typing import Any
 
 from commonplace.core.entities import validation as rules
 from commonplace.core.entities.auto_links import AutoLinker, link_job
-from commonplace.core.entities.duplicates import PARTS, THRESHOLD, Duplicates, Part, SimilarItem
+from commonplace.core.entities.candidates import PARTS, Draft, Part
+from commonplace.core.entities.conflicts import (
+    Conflicts,
+    Findings,
+    FoundConflict,
+    SimilarStatement,
+)
+from commonplace.core.entities.judgement import BAR
 from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
@@ -47,7 +54,7 @@ ALL_SECTIONS = 10_000
 TASKS_READ = 200  # of a project, to find the tags they share
 SEEN_WORKING = timedelta(minutes=10)
 _OF_THE_TEXT = ("summary", "key_points", "tags", "auto_tags", "word_count")
-_HOLDING = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # corrected items are not conflicts
+HELD = ItemFilter(not_statuses=(WRONG, SUPERSEDED))  # corrected items are not conflicts
 _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 
 
@@ -55,7 +62,8 @@ _SHOWN = (Kind.BELONGS_TO, Kind.PART_OF, Kind.DEPENDS_ON)
 class AddedEntity:
     item: Item
     message: str
-    conflicts: tuple[SimilarItem, ...] = ()
+    conflicts: tuple[FoundConflict, ...] = ()
+    similar: tuple[SimilarStatement, ...] = ()
     linked: int = 0
     queued: bool = False  # a worker has something left to do
 
@@ -76,7 +84,7 @@ class Entities(Service):
     _embedder: Embedder
     _wake: Wake
     _pipeline: IngestPipeline
-    _duplicates: Duplicates
+    _conflicts: Conflicts
     _auto_linker: AutoLinker
     _epics: Epics
     attended: bool  # whether this process runs jobs, or can wake a process that does
@@ -89,7 +97,7 @@ class Entities(Service):
         *,
         sync: bool = False,
         check_conflicts: bool = True,
-        threshold: float = THRESHOLD,
+        threshold: float = BAR,
     ) -> AddedEntity:
         """Add an entity. With `sync`, it is linked and embedded on return."""
         return await self.keep(
@@ -103,8 +111,8 @@ class Entities(Service):
         *,
         sync: bool = False,
         check_conflicts: bool = True,
-        threshold: float = THRESHOLD,
-        capture: Callable[[str, Sequence[SimilarItem]], Capture] | None = None,
+        threshold: float = BAR,
+        capture: Callable[[str, Findings], Capture] | None = None,
         relations: Callable[[str], Sequence[Relation]] | None = None,
         later: bool = False,
         beside: ItemChange | None = None,
@@ -114,7 +122,7 @@ class Entities(Service):
     ) -> AddedEntity:
         """Add an entity in one transaction. The caller is authorized already.
 
-        `capture`, `relations`: called with the new item's id, and the first with the conflicts,
+        `capture`, `relations`: called with the new item's id, and the first with what was found,
         return rows to write with it. `later`: leave vectors and links to jobs, for bulk adds.
         `beside`: a change of another item in the same transaction. `folders`: where to file the
         entity, unless the token has a folder of its own. `annotates`: the item that this is a note
@@ -141,9 +149,9 @@ class Entities(Service):
             embed_up_to=ALL_SECTIONS if sync or fallback else IN_CALL if check_conflicts else 0,
             embed_first=PARTS if check_conflicts else 0,
         )
-        conflicts = (
-            await self._conflicts(caller, made, new, joins, threshold) if check_conflicts else ()
-        )
+        found = Findings()
+        if check_conflicts:
+            found = await self._compared(caller, made, new, joins, threshold)
         complete = all(section.vector is not None for section in made.sections)
         in_call = (sync or fallback) and complete
         content = Content(new_id(), "", new.content)
@@ -157,7 +165,7 @@ class Entities(Service):
             relations=joins,
             once=False,
             jobs=made.jobs if in_call else [*made.jobs, link_job(caller.scope, made.item)],
-            capture=capture(made.item.id, conflicts) if capture else None,
+            capture=capture(made.item.id, found) if capture else None,
             beside=beside,
             accepts=accepts,
         )
@@ -166,18 +174,22 @@ class Entities(Service):
             [relation.to_id for relation in joins if relation.kind == Kind.PART_OF],
         )
         heard = await self._wake.signal()
-        if not (in_call or (not heard and complete)):
-            return AddedEntity(
-                item, f"Queued: {item.title} (processing in background)", conflicts, queued=True
-            )
-        linked = await self._link(caller, item)
-        if not sync:
-            return AddedEntity(item, f"Added (sync fallback): {item.title}", conflicts, linked)
-        return AddedEntity(
+        added = AddedEntity(
             item,
-            f"Added: {item.title}{f' (linked: {linked})' if linked else ''}",
-            conflicts,
-            linked,
+            f"Queued: {item.title} (processing in background)",
+            found.conflicts,
+            found.similar,
+            queued=True,
+        )
+        if not (in_call or (not heard and complete)):
+            return added
+        linked = await self._link(caller, item)
+        message = f"Added: {item.title}{f' (linked: {linked})' if linked else ''}"
+        return replace(
+            added,
+            message=message if sync else f"Added (sync fallback): {item.title}",
+            linked=linked,
+            queued=False,
         )
 
     @verb(READ, "read", target="entity_id")
@@ -411,14 +423,14 @@ class Entities(Service):
             ),
         )
 
-    async def _conflicts(
+    async def _compared(
         self,
         caller: Caller,
         made: Prepared,
         new: rules.NewEntity,
-        joins: Iterable[Relation],
+        joins: Sequence[Relation],
         threshold: float,
-    ) -> tuple[SimilarItem, ...]:
+    ) -> Findings:
         parts = [
             Part(section.text, unpacked(section.vector) if section.vector else None)
             for section in made.sections
@@ -428,12 +440,15 @@ class Entities(Service):
             for relation in joins
             if relation.kind in (Kind.SUPERSEDES, Kind.CONTRADICTS)
         ]
+        project = next((each.to_id for each in joins if each.kind == Kind.BELONGS_TO), None)
+        item = made.item
+        draft = Draft(item.title, new.content, parts, item.entity_type, project, item.created_at)
         try:
-            return await self._duplicates.conflicts(
-                caller.scope, new.title, parts, threshold=threshold, but=known, where=_HOLDING
+            return await self._conflicts.find(
+                caller.scope, draft, threshold=threshold, but=known, where=HELD, ask_model=True
             )
         except EmbeddingFailed:
-            return ()
+            return Findings()
 
     async def _link(self, caller: Caller, item: Item) -> int:
         try:

@@ -4,11 +4,16 @@ A memory is an entity with a capture, its original words, which never change. A 
 status that every search, pack and traversal respects. Only deleting removes the words.
 """
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import SimilarItem
+from commonplace.core.entities.conflicts import (
+    Conflicts,
+    FoundConflict,
+    SimilarStatement,
+    packed,
+)
 from commonplace.core.entities.entities import Entities
 from commonplace.core.items.drafts import require_revision
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
@@ -56,7 +61,8 @@ class Remembered:
     item: Item
     capture: Capture
     message: str
-    conflicts: tuple[SimilarItem, ...] = ()
+    conflicts: tuple[FoundConflict, ...] = ()
+    similar: tuple[SimilarStatement, ...] = ()
     repeated: bool = False  # the key was used before, and this is the first result
 
 
@@ -88,6 +94,7 @@ def owner_of(caller: Caller) -> str:
 class Memory(Service):
     _entities: Entities
     _tasks: Tasks
+    _conflicts: Conflicts
 
     @verb(GRAPH_WRITE, target=lambda memo: memo.entity.title[:200])
     async def remember(
@@ -145,15 +152,8 @@ class Memory(Service):
                 sync=sync,
                 check_conflicts=check_conflicts,
                 later=later,
-                capture=lambda item_id, conflicts: replace(
-                    capture,
-                    item_id=item_id,
-                    # without names: those items may be renamed, deleted or filed elsewhere
-                    answer={
-                        "conflicts": [
-                            asdict(replace(each, entity_id="", name="")) for each in conflicts
-                        ]
-                    },
+                capture=lambda item_id, found: replace(
+                    capture, item_id=item_id, answer=packed(found)
                 ),
                 relations=joins,
                 beside=memo.replaces,
@@ -165,7 +165,11 @@ class Memory(Service):
                 raise
             return known
         return Remembered(
-            added.item, replace(capture, item_id=added.item.id), added.message, added.conflicts
+            added.item,
+            replace(capture, item_id=added.item.id),
+            added.message,
+            added.conflicts,
+            added.similar,
         )
 
     async def extend(self, caller: Caller, kept: Remembered, text: str) -> Remembered:
@@ -338,18 +342,16 @@ class Memory(Service):
         item = await self._store.items.get(Scope(caller.library_id), ItemRef(id=capture.item_id))
         same = capture.text == memo.entity.content and capture.title == memo.entity.title.strip()
         told = "" if same else "; the new text was not stored: its idempotency_key was used before"
-        first = [SimilarItem(**each) for each in (capture.answer or {}).get("conflicts", ())]
         # The first answer may have been another caller's: of a candidate that two have accepted.
-        seen = await self._store.items.get_many(caller.scope, [each.item_id for each in first])
+        found = await self._conflicts.recalled(
+            caller.scope, capture.answer or {}, capture.title, capture.text
+        )
         return Remembered(
             item,
             capture,
             f"Remembered before: {capture.title}{told}",
-            tuple(
-                replace(each, entity_id=there.entity_id, name=there.title)
-                for each in first
-                if (there := seen.get(each.item_id))
-            ),
+            found.conflicts,
+            found.similar,
             repeated=True,
         )
 

@@ -12,8 +12,10 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.duplicates import CONTRADICTION, Duplicates, Part, SimilarItem
-from commonplace.core.entities.entities import Entities
+from commonplace.core.entities.candidates import Draft, Part
+from commonplace.core.entities.conflicts import Conflicts, FoundConflict, SimilarStatement
+from commonplace.core.entities.entities import HELD, Entities
+from commonplace.core.entities.judgement import DUPLICATE, NEAR_DUPLICATE
 from commonplace.core.ingest.pipeline import within_call
 from commonplace.core.memory.memories import Memo, Memory, Remembered, owner_of
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Needs, Service, verb
@@ -55,8 +57,9 @@ class Notes:
 @dataclass(frozen=True, slots=True)
 class ReviewedCandidate:
     proposal: Proposal
-    duplicates: tuple[SimilarItem, ...] = ()
-    contradictions: tuple[SimilarItem, ...] = ()
+    duplicates: tuple[FoundConflict, ...] = ()
+    contradictions: tuple[FoundConflict, ...] = ()
+    closest: SimilarStatement | None = None  # of what is neither
     kept: Item | None = None
     queued: Candidate | None = None
 
@@ -70,7 +73,7 @@ class ReflectResult:
 @dataclass(eq=False)
 class Reflection(Service):
     _embedder: Embedder
-    _duplicates: Duplicates
+    _conflicts: Conflicts
     _reflector: Reflector
     _entities: Entities
     _memory: Memory
@@ -285,14 +288,17 @@ class Reflection(Service):
                 found = await within_call(self._embedder.documents(texts))
                 vectors = [each[0] for each in found]
         for proposal, vector in zip(proposals, vectors, strict=True):
-            alike = await self._duplicates.conflicts(
-                caller.scope, proposal.title, [Part(proposal.content, vector)], but=but
+            draft = Draft(
+                proposal.title, proposal.content, [Part(proposal.content, vector)], proposal.kind
             )
+            known = await self._conflicts.find(caller.scope, draft, but=but, where=HELD)
+            same = [one for one in known.conflicts if one.kind in (DUPLICATE, NEAR_DUPLICATE)]
             judged.append(
                 ReviewedCandidate(
                     proposal,
-                    tuple(one for one in alike if one.kind != CONTRADICTION),
-                    tuple(one for one in alike if one.kind == CONTRADICTION),
+                    tuple(same),
+                    tuple(one for one in known.conflicts if one not in same),
+                    next(iter(known.similar), None),
                 )
             )
         return judged

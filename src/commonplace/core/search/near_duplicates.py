@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from commonplace.text import stems
-from commonplace.text.contrasts import Text, difference
+from commonplace.text.statements import Statement, differences
 
 ALIKE = 0.9  # share of common words from which two texts say the same
 
@@ -14,15 +14,16 @@ T = TypeVar("T")
 def group(values: Sequence[T], text_of: Callable[[T], tuple[str, str]]) -> list[list[T]]:
     """Group values whose titles and texts are nearly the same, each group at the place of its
     first. Texts that differ by a number, a date, an id or a negation stay apart."""
-    groups: list[tuple[list[T], frozenset[int], Text]] = []
+    groups: list[tuple[list[T], frozenset[int], Statement]] = []
     for value in values:
-        text = Text(*text_of(value))
-        words = frozenset(stems.terms(text.plain))
+        title, body = text_of(value)
+        text = Statement(body if body.startswith(title) else f"{title}\n{body}")
+        words = frozenset(stems.terms(text.text))
         for others, their_words, their_text in groups:
             if (
                 _alike(words, their_words)
                 and text.ids == their_text.ids
-                and difference(text, their_text) is None
+                and not differences(text, their_text, whole=True)
             ):
                 others.append(value)
                 break

@@ -160,6 +160,12 @@ class Scale:
     def __call__(self, cosine: float) -> float:
         return float(np.clip(np.interp(cosine, self.cosines, self.values), 0.0, 1.0))
 
+    def share(self, cosine: float) -> float:
+        """Return where a cosine lies between unrelated texts, 0, and paraphrases, 1, without
+        bends: differences of shares compare."""
+        _, unrelated, _, same, _ = self.cosines
+        return (cosine - unrelated) / (same - unrelated)
+
     def to_default(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """Map cosines to those that the default embedder would give; its own stay as they are, and
         those of one that cannot separate the samples."""

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, model_validator
 from commonplace.core.entities.validation import LONGEST_URL, NewEntity, since as parse_since
 from commonplace.core.people.client_setup import address as server_address
 from commonplace.interfaces.actions.action import Action, Done, Tool
+from commonplace.interfaces.actions.conflicts import CONFLICT, SIMILAR, added_text
 from commonplace.interfaces.actions.fields import (
     NUMBER,
     AnyTypeNames,
@@ -47,7 +48,6 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.items import (
     Paged,
-    on_one_line,
 )
 from commonplace.interfaces.actions.shapes import (
     Call,
@@ -268,12 +268,6 @@ def authored(names: Iterable[str]) -> dict[str, Any]:
     return {name: priority if name == "priority" else f"item.{name}" for name in names}
 
 
-CONFLICT = Shape(
-    "Conflict",
-    "commonplace.core.entities.duplicates.SimilarItem",
-    "name score kind reason",
-    id="entity_id",
-)
 ADDED_ENTITY = Shape(
     "AddedEntity",
     "commonplace.core.entities.entities.AddedEntity",
@@ -281,7 +275,8 @@ ADDED_ENTITY = Shape(
     id="item.entity_id",
     message="message",
     timestamp="item.created_at",
-    conflicts=many(CONFLICT, "conflicts", "Similar entities; nothing was merged or discarded"),
+    conflicts=many(CONFLICT, "conflicts", "Entities that it repeats or contradicts; all stay"),
+    similar=many(SIMILAR, "similar", "At most three closest statements; you decide about them"),
 )
 ENTITY = Shape(
     "Entity",
@@ -333,6 +328,7 @@ NEW_ENTITY = Shape(
     message=said(str, "added.message"),
     timestamp=said(datetime, "added.item.created_at"),
     conflicts=many(CONFLICT, "added.conflicts"),
+    similar=many(SIMILAR, "added.similar"),
 )
 CHANGED_ENTITY = Shape(
     "ChangedEntity",
@@ -351,18 +347,6 @@ CHANGED_ENTITY = Shape(
         str, lambda done, call: done.more.get("superseded_by"), "Memory that replaces it", True
     ),
 )
-
-
-# -- texts of answers
-
-
-def added_text(added: Json, value: Any) -> str:
-    conflicts = [
-        f"{conflict['kind'].replace('_', ' ')} of [{conflict['id']}] "
-        f"{on_one_line(conflict['name'])} ({conflict['score']:.2f})"
-        for conflict in added["conflicts"]
-    ]
-    return f"{added['message']} [{added['id']}]" + "".join(f"\n- {each}" for each in conflicts)
 
 
 # -- what is done

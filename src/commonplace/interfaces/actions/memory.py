@@ -6,11 +6,10 @@ from pydantic import ConfigDict
 
 from commonplace.core.entities.validation import LONGEST_TITLE
 from commonplace.interfaces.actions.action import Action, Tool
+from commonplace.interfaces.actions.conflicts import CONFLICT, SIMILAR, added_text
 from commonplace.interfaces.actions.entities import (
-    CONFLICT,
     MemoryFields,
     OneEntity,
-    added_text,
     required,
 )
 from commonplace.interfaces.actions.fields import (
@@ -144,7 +143,8 @@ REMEMBERED = Shape(
     id="item.entity_id",
     message="message",
     timestamp="capture.created_at",
-    conflicts=many(CONFLICT, "conflicts", "Known entities that are similar or contradict it"),
+    conflicts=many(CONFLICT, "conflicts", "Entities that it repeats or contradicts; all stay"),
+    similar=many(SIMILAR, "similar", "At most three closest statements; you decide about them"),
     capture_id="capture.id",
     capture_hash=said(str, "capture.hash", "SHA-256 of the verbatim text"),
     repeated=said(bool, "repeated", "The idempotency_key was used before; the first result"),
@@ -156,6 +156,7 @@ REMEMBERED_TOOL = Shape(
     id="item.entity_id",
     message="message",
     conflicts=many(CONFLICT, "conflicts"),
+    similar=many(SIMILAR, "similar"),
     capture_id="capture.id",
     repeated=Field(bool, lambda done, call: done.repeated or None, optional=True),
 )
@@ -183,6 +184,7 @@ REFLECTED = Shape(
     at="proposal",
     duplicates=many(CONFLICT, "duplicates"),
     contradictions=many(CONFLICT, "contradictions"),
+    closest=one(SIMILAR, "closest", "Closest known statement that is neither"),
     state=Field(Annotated[str, OneOf(("proposed", "kept", "queued"))], _state),
     id=Field(
         str | None,
@@ -229,6 +231,7 @@ FULL_CANDIDATE = Shape(
     at="queued",
     duplicates=many(CONFLICT, "duplicates"),
     contradictions=many(CONFLICT, "contradictions"),
+    closest=one(SIMILAR, "closest", "Closest known statement that is neither"),
 )
 CANDIDATES = Shape(  # of the candidates, and their total
     "CandidateList",
@@ -314,6 +317,8 @@ def _reflection_text(done: Json, value: Any) -> str:
 def _candidate_line(found: Json) -> str:
     known = [f"{other['kind']} of [{other['id']}]" for other in found["duplicates"]]
     known += [f"contradicts [{other['id']}]" for other in found["contradictions"]]
+    if closest := found["closest"]:
+        known.append(f"close to [{closest['id']}] {on_one_line(closest['statements'][0])}")
     facts = [found["kind"], found["state"], f"{found['confidence']:.2f}", *known]
     return f"- {on_one_line(found['title'])} ({', '.join(facts)})\n  {found['content']}"
 
@@ -347,7 +352,7 @@ ACTIONS = (
             "contradicting entities.",
             added_text,
             shape=REMEMBERED_TOOL,
-            shown="id message conflicts",
+            shown="id message conflicts similar",
             idempotent=False,
         ),
         status=201,

@@ -19,7 +19,7 @@ from commonplace.settings import Settings
 NOTHING: list[Any] = []
 # Fields that clients count on, so MCP answers have them also when they are empty.
 ALWAYS = frozenset(
-    "folder_id saved_at source_url conflicts tags key_points sections related_disks answer "
+    "folder_id saved_at source_url conflicts similar tags key_points sections related_disks answer "
     "next_section degraded weak url items hits results disks entities candidates content "
     "published_at cycles folders transcription_status".split()
 )

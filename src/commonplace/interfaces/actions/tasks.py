@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from commonplace.interfaces.actions.action import Action, Done
+from commonplace.interfaces.actions.conflicts import CONFLICT, SIMILAR
 from commonplace.interfaces.actions.entities import (
     CHANGED_ENTITY,
-    CONFLICT,
     ENTITY,
     FULL_ENTITY,
     WORK_FACTS,
@@ -172,6 +172,7 @@ ADDED_WORK = Shape(
     at="entity",
     message=said(str, "added.message"),
     conflicts=many(CONFLICT, "added.conflicts"),
+    similar=many(SIMILAR, "added.similar"),
 )
 RANKED = Shape(
     "RankedTask",

@@ -30,6 +30,8 @@ def render(name: str, found: Answer, given: Json) -> None:
         how(found)
     for other in found.json.get("conflicts", ()):
         output.note(_conflict(other))
+    for other in found.json.get("similar", ()):
+        output.note(_similar(other))
     if found.json.get("degraded"):
         output.note(found.json["degraded"])
 
@@ -63,7 +65,14 @@ def _state(item: Json) -> str:
 
 def _conflict(other: Json) -> str:
     kind = other["kind"].replace("_", " ")
-    return f"{kind} ({other['score']:.2f}): {other['name']} ({other['id']}); {other['reason']}"
+    differs = f"; {other['difference']}" if other["difference"] else ""
+    about = f"{other['name']} ({other['id']}); {other['reason']}"
+    return f"{kind} ({other['score']:.2f}): {about}{differs}"
+
+
+def _similar(other: Json) -> str:
+    about = f"{other['name']} ({other['id']}, {other['date'][:10]})"
+    return f"similar ({other['score']:.2f}): {about}: {other['statements'][0]}"
 
 
 def _hits(found: Answer) -> None:
@@ -193,6 +202,8 @@ def _reflection(found: Answer) -> None:
         output.text(f"{about} {one['title']}{f' [{where}]' if where else ''}")
         for other in (*one["duplicates"], *one["contradictions"]):
             output.text(f"    {_conflict(other)}")
+        if one["closest"]:
+            output.text(f"    {_similar(one['closest'])}")
     if not found.json["candidates"]:
         output.note("Nothing was found that is worth remembering.")
 
@@ -205,6 +216,8 @@ def _candidate(found: Answer) -> None:
         output.text(f"> {' '.join(sentence['text'].split())}")
     for other in (*one["duplicates"], *one["contradictions"]):
         output.text(_conflict(other))
+    if one["closest"]:
+        output.text(_similar(one["closest"]))
 
 
 def _suggestions(found: Answer) -> None:

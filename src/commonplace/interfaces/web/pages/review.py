@@ -5,7 +5,7 @@ from functools import partial
 
 from starlette.responses import Response
 
-from commonplace.core.entities.duplicates import SimilarItem
+from commonplace.core.entities.conflicts import FoundConflict
 from commonplace.core.entities.validation import WORK
 from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.errors import Invalid
@@ -30,7 +30,7 @@ SAID = {
 class Beside:
     """A known memory, shown next to a candidate."""
 
-    alike: SimilarItem
+    alike: FoundConflict
     text: str
     contradicts: bool
 

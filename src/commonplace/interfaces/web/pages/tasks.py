@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from starlette.responses import JSONResponse, Response
 
-from commonplace.core.entities.entities import Entity
+from commonplace.core.entities.entities import AddedEntity, Entity
 from commonplace.core.work.graph import GraphQuery
 from commonplace.errors import Invalid
 from commonplace.interfaces.actions.entities import WORK_FIELDS
@@ -85,8 +85,18 @@ async def create(request: WebRequest) -> Response:
     )
     return request.redirect(
         request.back if kind != EntityType.PROJECT else f"/work?project={added.item.entity_id}",
-        added.message,
+        f"{added.message}{_known(added)}",
     )
+
+
+def _known(added: AddedEntity) -> str:
+    """Name what an added entity repeats or contradicts."""
+    told = [
+        f"{each.kind.replace('_', ' ')} of “{each.name}”"
+        + (f", {each.difference}" if each.difference else "")
+        for each in added.conflicts
+    ]
+    return f". Possible {'; '.join(told)}." if told else ""
 
 
 async def one(request: WebRequest) -> Response:
