@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from commonplace.app import make_asgi, open_app
+from commonplace.core.people.authorization import digest
 from commonplace.model import Role
 from commonplace.settings import Settings
 from tests.interfaces.conftest import Clock, OpenHouse
@@ -307,6 +308,23 @@ async def test_consent_needs_the_token_of_its_page(house: House) -> None:
             )
             assert "code" not in answer.headers.get("location", "") and answer.status_code == 403
     assert not [t for t in await house.app.people.tokens(house.owner) if t.kind == "oauth"]
+
+
+async def test_who_views_the_library_as_a_token_connects_nothing(house: House) -> None:
+    program = Program(house.client())
+    await program.register()
+    session = await house.app.accounts.open_session(house.owner.person_id, "test")
+    person = person_of(house, session)
+    page = await person.open(**program.request())
+    csrf = re.findall('name="csrf" value="([^"]+)"', page.text)[0]
+    reader = (await house.app.access.identify(house.tokens["reader"])).token_id
+    await house.app.store.accounts.set_view_as(digest(session), reader)
+    assert (await person.open(**program.request())).status_code == 403
+    sent = program.request() | {"csrf": csrf, "answer": "connect", "sees": "all", "days": "9"}
+    answer = await person.http.post(
+        "/oauth/authorize", data=sent | {"library": house.owner.library_id}
+    )
+    assert "code=" not in answer.headers.get("location", "")
 
 
 # -- what the person allows
