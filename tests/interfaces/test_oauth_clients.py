@@ -322,9 +322,11 @@ async def test_documents_that_misbehave_are_refused_and_asked_for_once_a_minute(
     url = document(documents)
     good = documents.pages["/client.json"]
     documents.pages["/elsewhere"] = good
+    document(documents, padding="x" * 70_000)
+    large = documents.pages["/client.json"]
     documents.pages["/client.json"] = {
         "redirect": redirect("/elsewhere"),
-        "large": page(json.dumps({"x": "x" * 70_000}), "application/json"),
+        "large": large,
         "slow": lambda wire: wire.hang(),
         "html": page("<html>", "text/html"),
         "broken": page("{", "application/json"),

@@ -210,7 +210,6 @@ def _split(uri: str) -> SplitResult | None:
         and uri.isprintable()
         and not {*' "<>\\^`{|}#'} & {*uri}
         and _SCHEME.fullmatch(uri.partition(":")[0])
-        and "@" not in parts.netloc
         and (
             not parts.netloc or _HOST.fullmatch(parts.netloc.lower().removesuffix(f":{parts.port}"))
         )

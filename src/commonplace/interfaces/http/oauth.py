@@ -182,9 +182,8 @@ async def _completed(request: Request) -> _Form:
             name, _, secret = base64.b64decode(encoded).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             name, secret = "", ""
-        # Another client in the body stays there, without a secret.
-        if sent.setdefault("client_id", unquote(name)) == unquote(name):
-            sent["client_secret"] = unquote(secret)
+        sent.setdefault("client_id", unquote(name))
+        sent["client_secret"] = unquote(secret)
     sent.setdefault("client_secret", "")
     if "scope" in sent:
         sent["scope"] = " ".join(known_scopes(str(sent["scope"])))
