@@ -83,7 +83,6 @@ def data() -> Path:
 
 def _measure(ranked: Sequence[str], judged: Mapping[str, int]) -> Means:
     found = measure(ranked, judged)
-    found["recall@5"] = sum(document in judged for document in ranked[:5]) / len(judged)
     return {metric: found[metric] for metric in METRICS}
 
 

@@ -33,11 +33,12 @@ def write_set(folder: Path, **files: str) -> Path:
 
 def test_metrics_of_known_rankings() -> None:
     perfect = measure(["a", "b", "x"], {"a": 1, "b": 1})
-    assert perfect == {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0}
+    assert perfect == {"ndcg@10": 1.0, "recall@10": 1.0, "recall@5": 1.0, "mrr@10": 1.0}
     second = measure(["x", "a"], {"a": 1, "b": 1})
     assert second["mrr@10"] == 0.5
     assert second["recall@10"] == 0.5
     assert second["ndcg@10"] == pytest.approx((1 / log2(3)) / (1 + 1 / log2(3)))
+    assert measure([*"vwxyz", "a"], {"a": 1})["recall@5"] == 0.0
     assert set(measure(["x"] * 10 + ["a"], {"a": 1}).values()) == {0.0}
 
 

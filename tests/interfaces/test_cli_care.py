@@ -98,7 +98,7 @@ def test_eval_keeps_each_query_to_its_group(
     answer = Commands(data_dir, database_url=url).json("eval", judged)
     assert (answer["docs"], answer["queries"]) == (6, 6)
     assert answer["modes"] == {
-        mode: {"ndcg@10": 1.0, "recall@10": 1.0, "mrr@10": 1.0}
+        mode: {"ndcg@10": 1.0, "recall@10": 1.0, "recall@5": 1.0, "mrr@10": 1.0}
         for mode in ("semantic", "keyword", "hybrid")
     }
     assert schemas(url) == before, "a schema was left behind"
@@ -138,6 +138,7 @@ def test_eval_takes_groups_that_only_look_alike_for_several(cli: Commands, judge
     assert cli.json("eval", judged)["modes"]["hybrid"] == {
         "ndcg@10": 1.0,
         "recall@10": 1.0,
+        "recall@5": 1.0,
         "mrr@10": 1.0,
     }
 

@@ -17,8 +17,8 @@ from commonplace.model import Advance, Caller, Item, Mode, new_public_id
 from commonplace.ports import Embedder, Vector, Vectors
 
 AT_ONCE = 100
-DEPTH = 10
-METRICS = (f"ndcg@{DEPTH}", f"recall@{DEPTH}", f"mrr@{DEPTH}")
+DEPTH, SHALLOW = 10, 5
+METRICS = (f"ndcg@{DEPTH}", f"recall@{DEPTH}", f"recall@{SHALLOW}", f"mrr@{DEPTH}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,7 @@ def measure(ranked: Sequence[str], judged: Mapping[str, int]) -> dict[str, float
             (
                 _discounted(gains) / _discounted(ideal),
                 sum(gain > 0 for gain in gains) / len(judged),
+                sum(gain > 0 for gain in gains[:SHALLOW]) / len(judged),
                 1 / first if first else 0.0,
             ),
             strict=True,

@@ -160,8 +160,8 @@ async def evaluate(
         ),
     ],
 ) -> None:
-    """Evaluate search on a retrieval set, in a temporary library. Prints nDCG@10, recall@10 and
-    MRR@10 of each mode."""
+    """Evaluate search on a retrieval set, in a temporary library. Prints nDCG@10, recall@10,
+    recall@5 and MRR@10 of each mode."""
     from commonplace.app import scratch_app
     from commonplace.core.transfer.evaluation import METRICS, Evaluation, read_set
 
