@@ -79,27 +79,25 @@ def pack(
     spent = tokens(f"{head}\n\n{left_out(most_left, headings)}\n\n")
     chosen: list[Line] = []
     left: Counter[str] = Counter()
-    for line in lines:
-        title = line.shortened(0)
-        cost = _price(title)
+    for place, line in enumerate(lines):
+        if len(chosen) == limit:
+            left.update(other.section for other in lines[place:])
+            break
+        cost = _price(line.shortened(0))
         if not any(line.section == other.section for other in chosen):
             cost += tokens(f"\n\n## {headings[line.section]}\n\n")
-        if len(chosen) == limit or spent + cost > budget:
+        if spent + cost > budget:
             left[line.section] += 1
         else:
             chosen.append(line)
             spent += cost
     for place, line in enumerate(chosen):
         bare = line.shortened(0)
+        room = budget - spent + _price(bare)
         chosen[place] = next(
-            (
-                fuller
-                for fuller in map(line.shortened, LINE_CHARS)
-                if spent + _price(fuller) - _price(bare) <= budget
-            ),
-            bare,
+            (fuller for fuller in map(line.shortened, LINE_CHARS) if _price(fuller) <= room), bare
         )
-        spent += _price(chosen[place]) - _price(bare)
+        spent = budget - room + _price(chosen[place])
     return Packed(tuple(chosen), dict(left), spent)
 
 
