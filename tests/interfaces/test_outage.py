@@ -238,3 +238,14 @@ async def test_calls_do_not_wait_for_an_embedder_that_hangs(
                 async with asyncio.timeout(60):
                     assert "result" in await call_tool(client, tool, arguments), tool
     assert await degraded(house, "owner") is not None, "their vectors are left to jobs"
+
+
+async def test_a_context_pack_goes_by_words(house: House, service: EmbeddingService) -> None:
+    await house.add("Zebras", text="The zebra grazes by the river at dawn.")
+    await house.add("Bread", text="The dough rests overnight.")
+    take_down(service)
+    for goal, titles in (("where does the zebra graze", ["Zebras"]), ("paint the fence", [])):
+        async with house.client("owner") as client:
+            pack = (await client.post("/api/v1/memory/context", json={"goal": goal})).json()
+        shown = [line["title"] for part in pack["sections"] for line in part["items"]]
+        assert shown == titles and "by keyword only" in pack["degraded"]

@@ -25,7 +25,8 @@ from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search import near_duplicates
 from commonplace.core.search.relevance import CLEARLY_RELEVANT, RELEVANT, relevant
 from commonplace.core.search.search import Search
-from commonplace.core.search.similarity import SimilarityScale
+from commonplace.core.search.similarity import DEFAULT, SimilarityScale
+from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
     CONTEXT_SECTIONS as SECTIONS,
     STALE,
@@ -82,6 +83,7 @@ _UNDERWAY = {"doing": 0.92, "blocked": 0.86, "review": 0.84}
 _STALE = 0.6
 NOTHING = "Nothing is known yet about this goal. Save what you learn with `remember`."
 HITS = 200  # sections found for the goal
+GUIDES = 40  # sections of what belongs to no project
 UNDERWAY_SHOWN = 2  # tasks in progress, whatever the goal
 NEXT_SHOWN = 1  # of the project's tasks to do, whatever the goal
 RECENT_SHOWN = 2  # of the project's memories, where none is about the goal
@@ -170,12 +172,16 @@ class Context(Service):
         together. What belongs to no project and is useful to all follows the project's own."""
         where = ItemFilter(not_statuses=ENDED)
         if project is None:
-            hits, degraded = await self._relevant(caller, goal.goal, where, RELEVANT)
+            hits, degraded = await self._relevant(caller, goal.goal, where)
         else:
             (hits, degraded), (others, _) = await asyncio.gather(
-                self._relevant(caller, goal.goal, replace(where, project_id=project.id), RELEVANT),
+                self._relevant(caller, goal.goal, replace(where, project_id=project.id)),
                 self._relevant(
-                    caller, goal.goal, replace(where, entity_types=_EVERYWHERE), CLEARLY_RELEVANT
+                    caller,
+                    goal.goal,
+                    replace(where, entity_types=_EVERYWHERE),
+                    GUIDES,
+                    CLEARLY_RELEVANT,
                 ),
             )
             belonging = await self._store.relations.of_items(
@@ -195,13 +201,22 @@ class Context(Service):
         return [*groups, *([hit] for hit in rest)], degraded
 
     async def _relevant(
-        self, caller: Caller, goal: str, where: ItemFilter, least: float
+        self,
+        caller: Caller,
+        goal: str,
+        where: ItemFilter,
+        most: int = HITS,
+        least: float = RELEVANT,
     ) -> tuple[list[Hit], str | None]:
-        found = await self._search.find(caller, goal, HITS, Mode.HYBRID, where)
-        scale = await self._similarity.scale()
+        found = await self._search.find(caller, goal, most, Mode.HYBRID, where)
+        hits: Sequence[Hit] = found.hits
+        try:
+            scale = await self._similarity.scale()
+        except EmbeddingFailed:  # words say what is relevant
+            scale, hits = DEFAULT, [replace(hit, cosine=None) for hit in hits]
         return [
             hit
-            for hit in relevant(goal, found.hits, scale, least)
+            for hit in relevant(goal, hits, scale, least)
             if hit.passage.status not in (SUPERSEDED, WRONG)
         ], found.degraded
 
