@@ -37,11 +37,11 @@ def serving(data_dir: Path, **settings: Any) -> Iterator[tuple[str, House, str]]
         yield address, house, secret
 
 
-async def consent(address: str, secret: str, url: str) -> str:
+async def consent(address: str, secret: str, url: str, write: str = "1") -> str:
     """Where the browser goes after the person has pressed Connect."""
     name = f"commonplace_{urlsplit(address).port}"
     async with httpx.AsyncClient(base_url=address, headers=PAGE, cookies={name: secret}) as http:
-        answer = await Person(http).decide(dict(parse_qsl(urlsplit(url).query)))
+        answer = await Person(http).decide(dict(parse_qsl(urlsplit(url).query)), write=write)
     return answer.headers["location"]
 
 
@@ -114,18 +114,25 @@ import asyncio, sys
 sys.path.insert(0, {root!r})
 import httpx
 from tests.interfaces.test_oauth_node import consent
-httpx.get(asyncio.run(consent({address!r}, {secret!r}, sys.argv[-1])))
+httpx.get(asyncio.run(consent({address!r}, {secret!r}, sys.argv[-1], {write!r})))
 """
 
 
-def test_mcp_remote_connects_and_refreshes(data_dir: Path, tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize("write", ["1", ""], ids=["write", "read"])
+def test_mcp_remote_connects_and_refreshes(
+    data_dir: Path, tmp_path: Path, clock: Clock, write: str
+) -> None:
     node.install()
     with serving(data_dir) as (address, _, secret):
         browser = tmp_path / "bin" / "xdg-open"
         browser.parent.mkdir()
         browser.write_text(
             BROWSER.format(
-                python=sys.executable, root=str(node.ROOT), address=address, secret=secret
+                python=sys.executable,
+                root=str(node.ROOT),
+                address=address,
+                secret=secret,
+                write=write,
             )
         )
         browser.chmod(0o755)
