@@ -17,6 +17,7 @@ ORDER = [
     "settings",
     "model",
     "text",
+    "hooks",
     "ports",
     "malloc_trim",
     "thread_pool",

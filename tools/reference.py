@@ -175,7 +175,7 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
     options = [
         f"[{p.opts[0]}]"
         for p in command.params
-        if p.param_type_name == "option" and p.name not in shared
+        if p.param_type_name == "option" and (p.name not in shared or p.secondary_opts)
     ]
     yield (
         " ".join([path, *arguments, *options]),

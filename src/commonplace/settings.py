@@ -32,6 +32,14 @@ class Settings:
     host: str = setting("127.0.0.1", "Address that `serve` listens on.")
     port: int = setting(8642, "Port that `serve` listens on.")
     public_url: str = setting("", "URL that clients use, if it is not http://host:port.")
+    url: str = setting(
+        "",
+        "URL of the server for `connect` and the hooks of coding agents. Empty: the server that "
+        "runs on the data folder.",
+    )
+    hooks: bool = setting(
+        True, "off: the hooks of coding agents do nothing. `connect --hooks` installs them."
+    )
     allowed_hosts: str = setting(
         "",
         "Additional host names that requests may use, separated by commas. Loopback names and the "
@@ -211,6 +219,7 @@ class Settings:
             "PUBLIC_URL must begin with http:// or https://": _begins(
                 self.public_url, "http://", "https://"
             ),
+            "URL must begin with http:// or https://": _begins(self.url, "http://", "https://"),
             "REDIS_URL must begin with redis://, rediss:// or unix://": _begins(
                 self.redis_url, "redis://", "rediss://", "unix://"
             ),

@@ -1,6 +1,5 @@
 """Folders, tokens, people and client configurations from the command line."""
 
-import json
 import re
 from pathlib import Path
 
@@ -87,49 +86,6 @@ def test_people_have_libraries_of_their_own(cli: Commands) -> None:
     assert "not an e-mail address" in cli.fails(
         "user", "create", "--name", "A", "--email", "nowhere"
     )
-
-
-@pytest.mark.parametrize("client", ["claude-code", "chatgpt", "cursor", "vscode", "curl"])
-def test_connect_prints_a_token_that_works(cli: Commands, client: str) -> None:
-    answer = cli.json("connect", client)
-    assert answer["token"] in answer["configuration"]
-    assert "http://127.0.0.1:8642/" in answer["configuration"]
-    assert cli.json("list", "--token", answer["token"])["total"] == 0
-    assert [token["name"] for token in cli.json("token", "list")["tokens"]] == [client]
-
-
-def test_connect_with_a_token_that_is_there_makes_none(cli: Commands) -> None:
-    line = cli.text("connect", "claude-code", "--token", "sk_mine").strip()
-    assert line == (
-        "claude mcp add --transport http commonplace http://127.0.0.1:8642/mcp/core "
-        '--header "Authorization: Bearer sk_mine"'
-    )
-    assert cli.json("token", "list")["tokens"] == []
-
-
-def test_claude_desktop_starts_the_command_on_this_data_folder(
-    cli: Commands, data_dir: Path
-) -> None:
-    configuration = json.loads(cli.text("connect", "claude-desktop"))["mcpServers"]["commonplace"]
-    assert configuration["args"] == ["mcp"]
-    assert Path(configuration["command"]).is_absolute() and Path(configuration["command"]).is_file()
-    assert configuration["env"] == {
-        "COMMONPLACE_DATA_DIR": str(data_dir),
-        "COMMONPLACE_EMBEDDER": "static",
-    }
-
-
-def test_claude_desktop_is_let_do_less_with_a_token(cli: Commands) -> None:
-    for options, given in ((["--token", "sk_mine"], "sk_mine"), (["--read-only"], None)):
-        answer = cli.json("connect", "claude-desktop", *options)
-        environment = json.loads(answer["configuration"])["mcpServers"]["commonplace"]["env"]
-        assert environment["COMMONPLACE_TOKEN"] == answer["token"] == (given or answer["token"])
-    assert [token["capabilities"] for token in cli.json("token", "list")["tokens"]] == [["read"]]
-
-
-def test_connect_names_the_public_address(data_dir: Path) -> None:
-    cli = Commands(data_dir, public_url="https://kb.example.com/")
-    assert "https://kb.example.com/mcp/core" in cli.text("connect", "cursor", "--token", "sk_mine")
 
 
 def test_a_link_lets_a_person_choose_a_password(cli: Commands) -> None:

@@ -73,7 +73,10 @@ def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
 
-def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Commands) -> None:
+def test_serve_prints_the_owners_token_once_and_a_line_that_connects(
+    cli: Commands, data_dir: Path
+) -> None:
+    server_file = data_dir / "server.json"
     with serving(cli) as (address, said, process):
         secret = said["token"]
         assert said["connect"] == (
@@ -83,9 +86,15 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(cli: Comman
         assert httpx.get(f"{address}/api/v1/items", headers=bearer(secret)).json()["total"] == 0
         assert httpx.get(f"{address}/api/v1/items").status_code == 401
         assert "Your library" in httpx.get(said["claim"], headers={"Accept": "text/html"}).text
+        told = json.loads(server_file.read_text())
+        assert (told["url"], told["pid"]) == (address, process.pid)
+        result = cli.run("connect", "claude-code")
+        assert f"{address}/mcp/core" in result.stdout
+        assert "answers" not in result.stderr
         process.send_signal(signal.SIGTERM)
         out, err = finish(process)
         assert (process.returncode, out, err) == (0, "", "")
+        assert not server_file.exists()
     with serving(cli) as (_, said, process):
         assert said["token"] is None
         assert "sk_YOUR_TOKEN" in said["connect"]

@@ -117,7 +117,8 @@ def make_command(path: str, function: Command) -> Any:
         fields = {name: each for name, each in fields_of(path).items() if name not in names}
 
     async def call(values: dict[str, Any]) -> None:
-        data_dir, token, as_json = (values.pop(shared) for shared in _SHARED)
+        data_dir, as_json = values.pop("data_dir"), values.pop("as_json")
+        token = os.environ.get(PREFIX + "TOKEN") if "token" in names else values.pop("token")
         start = CommandContext(_settings(data_dir), token, as_json)
         for value in values.values():
             if isinstance(value, str):
@@ -140,6 +141,7 @@ def make_command(path: str, function: Command) -> Any:
     shared = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for key, (kind, default) in _SHARED.items()
+        if key not in names  # `connect` has a --token of its own
     ]
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters] + shared
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -75,8 +75,8 @@ COMMANDS = {
         "member list": "List members and pending invitations.",
         "member invite": "Invite a person to the library, or withdraw an invitation.",
         "member role": "Change a member's role, or remove them.",
-        "connect": "Print how to connect a client to this library.",
     },
+    "connect": {"connect": "Print how to connect a client, or change its configuration."},
     "oauth": {
         "oauth client create": "Create an OAuth client for a console that asks for a client id and "
         "secret.",

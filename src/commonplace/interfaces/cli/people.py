@@ -1,15 +1,14 @@
-"""token list, user, member, connect."""
+"""token list, user, member."""
 
 from contextlib import suppress
 from typing import Annotated, Literal
 
 import typer
 
-from commonplace.core.people.client_setup import Client, address, instructions
-from commonplace.core.people.tokens import NewToken
+from commonplace.core.people.client_setup import address
 from commonplace.errors import CapabilityDenied, ForbiddenScope, Invalid, NotFound
 from commonplace.interfaces.cli import output
-from commonplace.interfaces.cli.command import CommandContext, Commands, Session
+from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
 from commonplace.interfaces.cli.items import check_name
 from commonplace.model import Json, Role
@@ -131,35 +130,6 @@ async def change_role(
         await run(session, "change_role", {**given, "role": role})
 
 
-async def connect(
-    context: CommandContext,
-    client: Annotated[Client, typer.Argument(help="The client to connect.", show_default=False)],
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Create a token that can only read.")
-    ] = False,
-) -> None:
-    """Print how to connect a client to this library. Creates a token, or uses that of --token."""
-    secret = context.token or ""
-    # Claude Desktop starts a program of its owner's, which needs a token only to be let do less.
-    if not secret and (read_only or client is not Client.CLAUDE_DESKTOP):
-        async with context.open() as (services, caller):
-            _, secret = await services.people.create_token(
-                caller, NewToken(client, write=not read_only)
-            )
-    made = instructions(client, address(context.settings), secret, context.settings)
-    if not context.as_json:
-        output.note(made.where)
-    context.show(
-        {
-            "client": client,
-            "where": made.where,
-            "configuration": made.lines,
-            "token": secret or None,
-        },
-        made.lines,
-    )
-
-
 COMMANDS: Commands = {
     "token list": list_tokens,
     "user create": create_user,
@@ -167,5 +137,4 @@ COMMANDS: Commands = {
     "member list": list_members,
     "member invite": invite,
     "member role": change_role,
-    "connect": connect,
 }

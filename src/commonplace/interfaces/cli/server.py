@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import gc
+import json
 import os
 import signal
 import socket
@@ -10,14 +11,18 @@ import sys
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from commonplace.core.people.client_setup import MCP_PATH, PLACEHOLDER, address, claude_code
 from commonplace.errors import CommonplaceError, ConfigurationError
+from commonplace.hooks import SERVER_FILE
 from commonplace.interfaces.cli import output
+from commonplace.interfaces.cli.client_files import write_private
 from commonplace.interfaces.cli.command import CommandContext, Commands
+from commonplace.model import now
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -58,10 +63,11 @@ async def serve(
             secret = await app.people.first_token()
             claim = await app.accounts.first_invitation()
             url = address(settings)
-            await _beside(
-                app.models.keep_trying(output.note),
-                _http(app, listener, lambda: _greet(context, url, secret, claim, browser)),
-            )
+            with server_file(settings.data_dir, url):
+                await _beside(
+                    app.models.keep_trying(output.note),
+                    _http(app, listener, lambda: _greet(context, url, secret, claim, browser)),
+                )
 
 
 async def mcp(context: CommandContext) -> None:
@@ -86,6 +92,20 @@ async def worker(context: CommandContext) -> None:
         told = _stop_signal()
         output.note("Working on jobs.")
         await _beside(app.models.keep_trying(output.note), told.wait())
+
+
+@contextmanager
+def server_file(data_dir: Path, url: str) -> Iterator[None]:
+    """Tell `connect` and hooks where the server of this data folder listens, while it does."""
+    file, pid = data_dir / SERVER_FILE, os.getpid()
+    facts = {"url": url, "pid": pid, "started_at": now().isoformat()}
+    write_private(file, json.dumps(facts).encode())
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):  # another server may have taken its place
+            if json.loads(file.read_text())["pid"] == pid:
+                file.unlink()
 
 
 def _listen(host: str, port: int) -> socket.socket:

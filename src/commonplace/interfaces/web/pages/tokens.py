@@ -20,6 +20,12 @@ NAMES = {
     Client.CHATGPT: "ChatGPT",
     Client.CURSOR: "Cursor",
     Client.VSCODE: "VS Code",
+    Client.CODEX: "Codex",
+    Client.GEMINI: "Gemini CLI",
+    Client.OPENCODE: "OpenCode",
+    Client.OPENAI_AGENTS: "OpenAI Agents",
+    Client.LANGCHAIN: "LangChain",
+    Client.N8N: "n8n",
     Client.CURL: "curl",
 }
 EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a year", "": "never"}
@@ -89,11 +95,11 @@ async def connect(
         "connect.html",
         no_store=True,
         clients=NAMES,
-        lines={each: instructions(each, url, secret, request.services.settings) for each in Client},
+        lines={each: instructions(each, url, secret, request.services.settings) for each in NAMES},
         made=made,
         placeholder=PLACEHOLDER,
         url=url,
-        chosen=chosen if chosen in {*Client} else Client.CLAUDE_CODE,
+        chosen=chosen if chosen in NAMES else Client.CLAUDE_CODE,
         folders=await request.services.folders.list_folders(request.caller),
     )
 
@@ -101,7 +107,7 @@ async def connect(
 async def connect_with(request: WebRequest) -> Response:
     """Create a token for the client, and show its configuration with the token."""
     client = request.text("client")
-    if client not in {*Client}:
+    if client not in NAMES:
         raise Invalid("Choose a client.")
     folders = [request.text("folder")] if request.text("folder") else None
     made = await request.act(
