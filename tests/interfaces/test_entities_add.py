@@ -356,6 +356,18 @@ async def test_conflicts_are_found_in_all_parts_of_a_long_text(house: House, pla
     ]
 
 
+async def test_siblings_of_a_project_do_not_contradict_each_other(house: House) -> None:
+    within = await project(house)
+    texts = [f"The limit of exports is {n} rows." for n in (10, 20)]
+    for where, kinds in ((within, []), (None, ["contradiction"])):
+        for text in texts:
+            added = await house.app.entities.add(
+                house.owner, NewEntity("Exports", text, "decision", project=where), sync=True
+            )
+            others = [each for each in added.conflicts if each.kind != "duplicate"]
+        assert sorted({each.kind for each in others}) == kinds
+
+
 async def test_conflicts_stay_within_the_scope(house: House) -> None:
     one = await house.app.access.identify(house.tokens["one_folder"])
     await house.app.entities.add(
