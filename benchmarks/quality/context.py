@@ -55,7 +55,7 @@ async def _needed(made: Library) -> tuple[int, int, int]:
     wanted = packed = found = 0
     for row in map(json.loads, (data() / "memory" / "goals.jsonl").read_text().splitlines()):
         shown = await lines(made, row["goal"], row["intent"], row["project"])
-        hits, _ = await made.services.entity_search.search(
+        found_by_search = await made.services.entity_search.search(
             made.caller,
             EntityQuery(row["goal"], made.projects[row["project"]] if row["project"] else None),
         )
@@ -63,7 +63,7 @@ async def _needed(made: Library) -> tuple[int, int, int]:
         titles = [line.title for line in shown]
         titles += [other.title for line in shown for other in line.also]
         packed += _held(row["needed"], titles)
-        found += _held(row["needed"], [hit.passage.title for hit in hits[:LIMIT]])
+        found += _held(row["needed"], [hit.passage.title for hit in found_by_search.hits[:LIMIT]])
     return wanted, packed, found
 
 
