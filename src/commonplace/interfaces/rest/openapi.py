@@ -27,7 +27,7 @@ DESCRIPTION = (
 )
 PROBLEM = Shape("Problem", None, error=said(str, "error"), message=said(str, "message"))
 ERRORS = {
-    400: "`invalid_json`: the body is not JSON",
+    400: "`invalid_json`: the body is not JSON; of batches, `bad_request` or `batch_too_large`",
     401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
     402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
     403: "`capability_denied` with `required` and `have`, or `forbidden_scope`",
@@ -38,6 +38,7 @@ ERRORS = {
     415: "`unsupported_media_type`: the body is not `application/json`",
     422: "`invalid_request`, in a sentence; or `ingest_failed`: the source could not be read",
     429: "`rate_limit_exceeded` with `retry_after`, or `rate_limited` with `retry_after_sec`",
+    500: "`search_failed`: the embedder is down",
     503: "`storage_failed` or `embedding_failed`: try again later",
 }
 _ALWAYS = (401, 422, 429, 503)
@@ -45,9 +46,11 @@ _WITH_BODY = (400, 413, 415)
 # beside what the input and the route tell
 _BY_VERB = {
     402: "library.add library.retry uploads.finish",
-    404: "feeds.subscribe graph.list members.accept people.create_token uploads.finish",
+    404: "feeds.subscribe graph.list library.page members.accept people.create_token "
+    "uploads.finish",
     409: "folders.rename members.change_role members.remove reflection.accept reflection.edit "
     "reflection.reject",
+    500: "disks.page",
 }
 _OF_PROBES = {"/readyz": (503,), "/metrics": (401, 429, 503)}
 POLICY = (
