@@ -330,6 +330,7 @@ def test_a_skill_that_somebody_changed_stays(cli: Commands) -> None:
         ("codex", "[mcp_servers"),
         ("codex", 'mcp_servers = { commonplace = { url = "x" } }'),
         ("codex", 'text = """\n[mcp_servers.commonplace]\n"""\n'),
+        ("codex", 'text = """\n[mcp_servers.commonplace]\n[x]\n"""\n'),
     ],
 )
 def test_files_that_it_does_not_understand_stay(
@@ -342,6 +343,9 @@ def test_files_that_it_does_not_understand_stay(
     result = cli.run("connect", client, "--write")
     assert (result.exit_code, path.read_bytes()) == (1, before) or ours(path, client)
     assert result.exit_code == 0 or "Nothing was changed in it" in result.stderr
+    if result.exit_code:
+        cli.run("connect", client, "--remove")
+        assert path.read_bytes() == before
 
 
 def test_codex_keeps_tables_around_ours(cli: Commands) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ import pytest
 
 from commonplace.hooks import BLOCK, repository_address
 from tests.interfaces.live import live_house
-from tests.stub_service import Mishap, Request, StubService, running
+from tests.stub_service import Mishap, Request, Stand, StubService, running
 
-SECONDS = 120  # until a test gives up, not until a hook does
+SECONDS = 60  # until a test gives up, not until a hook does
 REMOTE = "https://ann:ghp_0123456789abcdefghijABCDEFGHIJ012345@git.example.org/ann/zebra.git"
 SECRET = "sk-ant-api03-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4"
 
@@ -126,7 +127,7 @@ def fire(
     environment = {key: value for key, value in os.environ.items() if "COMMONPLACE" not in key}
     environment |= {"COMMONPLACE_DATA_DIR": str(data_dir), "COMMONPLACE_TOKEN": "sk_mine"}
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "commonplace.hooks", "--budget", "60", *options],
+        [sys.executable, "-P", "-m", "commonplace.hooks", "--budget", "30", *options],
         input=given,
         env=environment | {f"COMMONPLACE_{key}": value for key, value in settings.items()},
         capture_output=True,
@@ -300,15 +301,56 @@ def test_what_could_not_be_sent_is_sent_the_next_time(
     assert [sent["content"] for sent in library.sent] == [SAID, SAID]
 
 
+class Dribble(Stand):
+    """Sends a byte now and then, so that no timeout of the connection ends it, until the end."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        with suppress(OSError):
+            while not self.service.closing.wait(0.1):
+                self.wfile.write(b" ")
+                self.wfile.flush()
+
+
 @pytest.mark.parametrize("event", ["SessionStart", "SessionEnd"])
 def test_a_slow_server_costs_the_budget_and_no_more(
-    library: Library, repository: Path, data_dir: Path, event: str
+    repository: Path, data_dir: Path, event: str
 ) -> None:
     """It answers when the test is over; the hook is gone before."""
     transcript(repository, SESSION)
-    library.mishaps = {"/context": [Mishap(silent=True)], "/reflect": [Mishap(silent=True)]}
     given = start(repository, hook_event_name=event)
-    assert fire(given, data_dir, "--budget", "0.5", URL=library.url) == ("", 0)
+    with running(Library(), Dribble) as library:
+        assert fire(given, data_dir, "--budget", "0.5", URL=library.url) == ("", 0)
+
+
+def test_an_agent_that_sends_no_event_costs_the_budget_and_no_more() -> None:
+    command = [sys.executable, "-P", "-m", "commonplace.hooks", "--budget", "0.5"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.wait(SECONDS) == 0
+        assert process.stdout is not None and process.stdout.read() == b""
+
+
+def test_an_agent_that_does_not_listen_gets_no_error(
+    library: Library, repository: Path, data_dir: Path
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    environment = {"COMMONPLACE_URL": library.url, "COMMONPLACE_TOKEN": "sk_mine"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "commonplace.hooks", "--budget", "30", "--data-dir", data_dir],
+        input=json.dumps(start(repository)).encode(),
+        env=os.environ | environment,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        timeout=SECONDS,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr, len(library.sent)) == (0, b"", 1)
 
 
 @pytest.mark.parametrize(
