@@ -34,8 +34,8 @@ async def setup(context: CommandContext) -> None:
 
 
 async def reindex(session: Session) -> None:
-    """Compute missing vectors, or all vectors after a change of embedder, and make automatic tags,
-    summaries and links anew. Search keeps working."""
+    """Compute missing vectors, or all vectors after a change of embedder. Also makes automatic
+    tags, summaries and links anew. Search keeps working."""
     session.require_owner()
     services = session.services
     await services.embedder.query("Is it there?")  # else every item would be tried, and postponed
