@@ -151,7 +151,7 @@ async def test_descriptions_say_when_to_use_which_tool(house: House) -> None:
     assert "own disks" in told["search_knowledge"]
     assert "work or entities" in told["add"] and "use remember" in told["add"]
     assert "durable memory" in told["remember"]
-    assert told["context"].startswith("Call first when you start work")
+    assert told["context"].startswith("Call first when you start:")
 
 
 @pytest.mark.parametrize("path", PATHS)
