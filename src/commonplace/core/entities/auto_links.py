@@ -1,7 +1,8 @@
 """Discovered RELATED_TO links: from entities to patterns, procedures and decisions.
 
-Two items are linked when each is among the other's four best. A link that an item displaces is
-deleted as the item is linked; `reindex` finds all links anew. Explicit relations stay.
+Two items are linked when each is among the other's four best. A new item deletes the links that it
+displaces, if everybody who sees them sees it, too; `reindex` finds all links anew. Explicit
+relations stay.
 """
 
 from collections.abc import Sequence
@@ -72,9 +73,28 @@ class AutoLinker:
             and {relation.from_id, relation.to_id} <= places.keys()
             and not mutual(places[relation.from_id], places[relation.to_id])
         ]
+        displaced = await self._seen_with(library, item, displaced)
         if not found and not displaced:
             return 0
         return await self._store.relations.replace_discovered(library, displaced, found)
+
+    async def _seen_with(
+        self, library: Scope, item: Item, relations: Sequence[Relation]
+    ) -> list[Relation]:
+        """Return the relations that nobody sees who does not see the item. Others must not change:
+        that would tell that there is an item."""
+        ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
+        found = await self._store.items.get_many(library, ends | {item.id}) if ends else {}
+
+        def is_seen_with(relation: Relation) -> bool:
+            two = [found.get(relation.from_id), found.get(relation.to_id)]
+            return (
+                item.id in found
+                and (item.in_kb or not all(one and one.in_kb for one in two))
+                and any(one and {*one.folders} <= {*found[item.id].folders} for one in two)
+            )
+
+        return [relation for relation in relations if is_seen_with(relation)]
 
 
 def _linkable(near: Neighbourhood, place: int) -> list[int]:
