@@ -611,6 +611,7 @@ def _read(dice: Random, some_id: Id) -> Call:
     return dice.choice(
         (
             Call("tool", "get_item", {"item_id": one}),
+            Call("tool", "get_item", {"item_id": dice.choice(("«noted»", "«published»"))}),
             Call("tool", "fetch", {"id": one}),
             Call("tool", "fetch", {"id": one} | _some(dice, from_section=1, max_chars=300)),
             Call("tool", "get_disk", {"disk_id": one}),
