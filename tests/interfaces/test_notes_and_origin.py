@@ -17,6 +17,11 @@ from tests.interfaces.test_web_people import browser
 pytestmark = pytest.mark.anyio
 TEXT = "Quartz glows faintly where the river bends, and the owls know it well."
 
+MORE = (
+    "Nobody has measured how bright it is, though the miller once read a letter by it. In winter the glow is weaker, and in dry "
+    "summers it cannot be seen at all."
+)
+
 
 async def library_page(house: House, query: str = "") -> str:
     async with await browser(house, house.owner.person_id) as client:
@@ -302,7 +307,7 @@ async def test_a_stored_order_is_text_but_not_in_what_was_made_of_it(
     kept = (
         await owner.post(
             "/api/v1/ingest",
-            json={"kind": "text", "title": "Quartz", "text": f"{order} {TEXT} {order}"},
+            json={"kind": "text", "title": "Quartz", "text": f"{order} {TEXT} {MORE} {order}"},
         )
     ).json()
     item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()

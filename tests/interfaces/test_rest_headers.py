@@ -174,7 +174,8 @@ PAGED = {
 
 def test_lists_have_a_total_and_paged_ones_a_next_page() -> None:
     for action in ACTIONS.values():
-        if action.name.startswith("list_") and action.route:
+        # The log of events is read on from a cursor, not counted.
+        if action.name.startswith("list_") and action.route and action.name != "list_events":
             assert "total" in action.output.required, action.name
     for action in PAGED.values():
         assert {"total", "next"} <= action.output.properties.keys(), action.name

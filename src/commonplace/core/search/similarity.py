@@ -6,12 +6,15 @@ between.
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commonplace.core.ingest.pipeline import within_call
+from commonplace.errors import EmbeddingFailed
 from commonplace.ports import Embedder
 
 # scale values of the medians of unrelated texts, related texts and paraphrases
@@ -187,10 +190,16 @@ class SimilarityScale:
     _measuring: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def scale(self) -> Scale:
+        """Return the embedder's scale; the default model's while the embedder does not answer."""
+        if self._scale is None:
+            with suppress(EmbeddingFailed):
+                await within_call(self._calibrate())
+        return self._scale or DEFAULT
+
+    async def _calibrate(self) -> None:
         async with self._measuring:
             if self._scale is None:
                 self._scale = await self._measure()
-        return self._scale
 
     async def _measure(self) -> Scale:
         found = await self._embedder.documents([[text] for triple in SAMPLES for text in triple])

@@ -36,7 +36,7 @@ def added_text(added: Json, value: Any) -> str:
     if added["similar"]:
         lines.append(DECIDE)
     for close in added["similar"]:
-        said = on_one_line(close["statements"][0])
+        said = on_one_line(" / ".join(close["statements"][:1]))
         lines.append(
             f"- [{close['id']}] {on_one_line(close['name'])}, {close['date'][:10]}: {said}"
         )
