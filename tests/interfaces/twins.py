@@ -385,8 +385,9 @@ async def _add(
 ) -> tuple[str, str]:
     """(entity id, item id) of an entity that the owner adds and files."""
     async with house.client("owner") as owner:
-        answer = await owner.post("/api/entities", params={"sync": True}, json=entity)
-        assert answer.status_code == 201, answer.text
+        # What is taken out of the KB at once is linked afterwards: until then everybody sees it.
+        answer = await owner.post("/api/entities", params={"sync": in_kb}, json=entity)
+        assert answer.is_success, answer.text
         entity_id = answer.json()["id"]
         item = await owner.get(f"/api/v1/items/{entity_id}")
         if folders:
@@ -613,6 +614,7 @@ def _read(dice: Random, some_id: Id) -> Call:
             Call("tool", "get_item", {"item_id": one}),
             Call("tool", "get_item", {"item_id": dice.choice(("«noted»", "«published»"))}),
             Call("tool", "fetch", {"id": one}),
+            Call("tool", "fetch", {"id": dice.choice(("«noted»", "«published»"))}),
             Call("tool", "fetch", {"id": one} | _some(dice, from_section=1, max_chars=300)),
             Call("tool", "get_disk", {"disk_id": one}),
             Call("tool", "list_recent", {"limit": dice.randrange(1, 30)}),
