@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.core.people.client_setup import Client
 from commonplace.interfaces.cli.connect import KITS
+from commonplace.interfaces.cli.server import server_file
 from commonplace.text import jsonc
 from tests.interfaces.command import Commands
 
@@ -184,6 +185,16 @@ def test_it_names_the_server_that_runs_else_that_of_the_settings(
     assert "https://kb.invalid/mcp/core" in cli.text("connect", "cursor")
     cli.env["COMMONPLACE_URL"] = "http://127.0.0.1:7/"
     assert "http://127.0.0.1:7/mcp/core" in cli.text("connect", "cursor")
+
+
+def test_a_server_runs_where_it_cannot_say_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with server_file(tmp_path / "file" / "data", "http://127.0.0.1:9"):
+        pass
+    with server_file(tmp_path / "new", "http://127.0.0.1:9"):
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+        (tmp_path / "new" / "server.json").write_text('{"url": "another", "pid": 1}')
+    assert (tmp_path / "new" / "server.json").exists()
 
 
 # -- changing files

@@ -235,7 +235,7 @@ class ClientFiles:
 
 def write(path: Path, content: bytes, private: bool = False) -> None:
     """Replace a file at once, with the rights that it has."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if private else 0o777)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

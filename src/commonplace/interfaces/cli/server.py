@@ -99,11 +99,12 @@ def server_file(data_dir: Path, url: str) -> Iterator[None]:
     """Tell `connect` and hooks where the server of this data folder listens, while it does."""
     file, pid = data_dir / SERVER_FILE, os.getpid()
     facts = {"url": url, "pid": pid, "started_at": now().isoformat()}
-    write_private(file, json.dumps(facts).encode())
+    with suppress(OSError):  # with Postgres, the folder may be read-only
+        write_private(file, json.dumps(facts).encode())
     try:
         yield
     finally:
-        with suppress(OSError, ValueError):  # another server may have taken its place
+        with suppress(OSError, ValueError):  # missing, or of a server that took its place
             if json.loads(file.read_text())["pid"] == pid:
                 file.unlink()
 
