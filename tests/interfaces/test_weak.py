@@ -64,3 +64,32 @@ async def test_what_a_token_may_not_see_makes_no_answer_strong(filled: House) ->
     async with filled.client("one_folder") as agent:
         found = (await call_tool(agent, "search", {"query": KNOWN}))["result"]["structuredContent"]
     assert found["weak"] and not found["results"]
+
+
+async def test_a_replacement_is_as_good_an_answer_as_what_it_replaced(filled: House) -> None:
+    """Also where it alone is shown, and has other words."""
+    async with filled.client("owner") as owner:
+        memories = (
+            ("Deploy day is Friday", "We deploy the billing service every Friday afternoon."),
+            ("Shipping moves to Tuesday", "Releases go out on Tuesday mornings from now on."),
+        )
+        old, new = [
+            (
+                await call_tool(
+                    owner, "remember", {"title": title, "content": content, "kind": "decision"}
+                )
+            )["result"]["structuredContent"]["id"]
+            for title, content in memories
+        ]
+        given = {"action": "supersede", "entity_id": old, "data": {"by": new}}
+        assert "result" in await call_tool(owner, "manage", given)
+        for mode in ("hybrid", "keyword", "semantic"):
+            for limit in (1, 2):
+                asked = {"query": "deploy day friday afternoon", "mode": mode, "limit": limit}
+                found = (await owner.post("/api/v1/search", json=asked)).json()
+                assert found["results"][0]["disk_title"] == "Shipping moves to Tuesday"
+                assert not found["weak"]
+        asked = {"query": "deploy day friday afternoon", "as_of": "2100-01-01"}
+        found = (await owner.post("/api/search", json=asked)).json()
+        assert [each["title"] for each in found["results"]][:1] == ["Shipping moves to Tuesday"]
+        assert not found["weak"]

@@ -11,7 +11,7 @@ import numpy as np
 
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.core.search import time_boost
-from commonplace.core.search.corrections import newest_first, with_standing
+from commonplace.core.search.corrections import Found, newest_first, with_standing
 from commonplace.core.search.relevance import is_weak
 from commonplace.core.search.scoring import blend
 from commonplace.core.search.similarity import DEFAULT, Scale, SimilarityScale
@@ -111,6 +111,7 @@ class Search(Service):
             found = await self._store.sections.search(
                 caller.scope, question, choose, limit_loaded, where
             )
+        closest = found
         found = await newest_first(self._store, caller.scope, where, found)
         found = with_standing(found, where.as_of or self.clock())
         if question.vector is not None and not matches.complete:
@@ -119,11 +120,16 @@ class Search(Service):
         cosines = dict(
             zip(matches.ids[known].tolist(), matches.cosines[known].tolist(), strict=True)
         )
-        hits = tuple(
-            Hit(n + 1, score, p, cosines.get(p.section_id))
-            for n, (score, p) in enumerate(found[:limit])
-        )
-        weak = is_weak(times.rest or query, hits, scale)
+
+        def hits_of(found: Found) -> tuple[Hit, ...]:
+            return tuple(
+                Hit(n + 1, score, p, cosines.get(p.section_id))
+                for n, (score, p) in enumerate(found[:limit])
+            )
+
+        hits = hits_of(found)
+        # A replacement answers what the memory answered whose place it took.
+        weak = not hits or is_weak(times.rest or query, hits_of(closest), scale)
         return SearchResult(query, mode, hits, degraded, weak)
 
     async def _load(self, caller: Caller, ranked: Sequence[Scored]) -> list[tuple[float, Passage]]:
