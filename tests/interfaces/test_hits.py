@@ -217,8 +217,9 @@ async def test_filters_by_what_the_source_says(house: House) -> None:
         assert {title for title, _ in await ask(house, "cranes", **filters)} == titles
     async with house.client("owner") as owner:
         for name in ("as_of", "published_after", "published_before"):
-            refused = await owner.post("/api/search", json={"query": "q", name: "then"})
-            assert refused.status_code == 422 and name in refused.json()["message"]
+            for value in ("then", "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00"):
+                refused = await owner.post("/api/search", json={"query": "q", name: value})
+                assert refused.status_code == 422 and name in refused.json()["message"]
 
 
 async def test_of_two_that_say_the_same_the_newer_stands_first(house: House) -> None:

@@ -39,12 +39,14 @@ def moment(at: datetime) -> str:
 
 def parse_time(value: object) -> datetime | None:
     """Return the time that an ISO 8601 text names, in UTC if it names no zone; None if it is not
-    one."""
+    one, or is before the first or after the last year of UTC."""
     try:
         found = datetime.fromisoformat(str(value).strip())
-    except ValueError:
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+        found.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found
 
 
 def utc_text(at: datetime) -> str:
