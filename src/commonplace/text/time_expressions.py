@@ -177,8 +177,8 @@ class _Words:
         return _Point(start, start + timedelta(days=days), following)
 
     def _relative(self, at: int) -> _Point | None:
-        word, following = self._word(at), self._word(at + 1)
-        at += word == "the"
+        is_the = self._word(at) == "the"
+        at += is_the
         word, following = self._word(at), self._word(at + 1)
         if word == "yesterday":
             return self._days(self.today - _DAY, 1, at + 1)
@@ -197,6 +197,10 @@ class _Words:
         if word in _LATELY:
             return _Point(self.now - 30 * _DAY, self.now + _DAY, at + 1)
         if word in (*_LAST_ONE, "this"):
+            until_now = word == "past" or (word == "last" and is_the)
+            if until_now and following in ("week", "month", "quarter", "year"):
+                days = round(_UNITS[following])
+                return _Point(self.today - days * _DAY, self.today + _DAY, at + 2)
             return self._last(word, following, at + 2)
         return None
 
@@ -208,8 +212,6 @@ class _Words:
         today, this = self.today, which == "this"
         monday = today - today.weekday() * _DAY
         if unit == "week":
-            if which == "past":
-                return _Point(today - 7 * _DAY, today + _DAY, following)
             return self._days(monday if this else monday - 7 * _DAY, 7, following)
         if unit == "weekend":
             saturday = monday + 5 * _DAY
@@ -314,9 +316,9 @@ class _Words:
 
     def _names_month(self, at: int, *, dated: bool) -> bool:
         """Whether a word that names a month is one, and no verb."""
-        return self._word(at) not in ("may", "march", "mar") or (
-            dated and (self.written[at][0].isupper() or self._word(at - 1) in _IN | _LAST_ONE)
-        )
+        if self._word(at) not in ("may", "march", "mar") or self._year(at + 1) is not None:
+            return True
+        return dated and (self.written[at][0].isupper() or self._word(at - 1) in _IN | _LAST_ONE)
 
     def _amount(self, at: int, most: int) -> int | None:
         word = self._word(at)
