@@ -24,6 +24,7 @@ from commonplace.text.statements import (
         ("Budget: $500 monthly", "Budget: $550 monthly", "value", "$500 against $550"),
         ("Logs stay for ten days", "Logs stay for 12 days", "value", "ten days against 12 days"),
         ("Use 512 MB of memory", "Use 2048 MB of memory", "value", "512 MB against 2048 MB"),
+        ("The fee is $500", "The fee is €550", "value", "$500 against €550"),
         ("We run Python 3.11 here", "We run Python 3.12 here", "value", "3.11 against 3.12"),
         ("Meet on 3 May 2026", "Meet on 4 May 2026", "date", "3 May against 4 May"),
         ("Launch by Sept 1", "Launch by September 15", "date", "Sept 1 against September 15"),
@@ -43,6 +44,30 @@ def test_what_differs_is_said_with_the_older_first(
     old: str, new: str, kind: str, text: str
 ) -> None:
     assert differences(Statement(new), Statement(old)) == [Difference(kind, text)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("It costs $5", "It costs €5"),
+        ("Stop at x < 5", "Stop at x > 5"),
+        ("Freeze at -5 degrees", "Freeze at 5 degrees"),
+        ("Write it in C", "Write it in C#"),
+        ("Build: ✅", "Build: ❌"),
+        ("🎉🎉🎉", "---"),
+        ("---", "!!!"),
+    ],
+)
+def test_a_sign_can_change_what_is_said(old: str, new: str) -> None:
+    assert Statement(old).normal != Statement(new).normal
+
+
+def test_markup_and_punctuation_do_not() -> None:
+    plain, marked = (
+        Statement("Use the small queue, first"),
+        Statement("- **Use** the small-queue: first!"),
+    )
+    assert plain.normal == marked.normal
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,9 @@ _ID = re.compile(
 )
 # Numbers with their currency, or words, which may have digits behind their first letter.
 _TOKEN = re.compile(r"(?<![\w.])[$€£¥]?\d+(?:[.,:/-]\d+)*%?|[^\W\d_]\w*(?:['’][a-z]+)?")
+_SAID = re.compile(
+    r"[^\W_]+[#+]*|[$€£¥%<=>+]|(?<![\w-])-(?=\d)|[\u2190-\u2bff\U0001f000-\U0001faff]"
+)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _NAMES = """
     january february march april may june july august september october november december"""
@@ -164,7 +167,8 @@ class Statement:
 
     @cached_property
     def normal(self) -> str:
-        return " ".join(re.findall(r"[^\W_]+", self.text.casefold()))
+        """Its words, and signs that change what is said: another currency or emoji, "<", "C#"."""
+        return " ".join(_SAID.findall(self.text.casefold())) or self.text.strip()
 
     @cached_property
     def parts(self) -> "list[Statement]":
@@ -429,8 +433,10 @@ def _value(tokens: list[str], place: int, number: str) -> tuple[Value, str]:
     """Return a number with what it counts: its currency, the word after it, or else the one before;
     and its words."""
     token = tokens[place]
-    if token[0] in "$€£¥" or token.endswith("%"):
-        return Value(token[0] if token[0] in "$€£¥" else "%", number), token
+    if token[0] in "$€£¥":
+        return Value("money", token[0] + number), token
+    if token.endswith("%"):
+        return Value("%", number), token
     after = tokens[place + 1] if place + 1 < len(tokens) else ""
     if _counts(after):
         unit = after.lower()
