@@ -560,6 +560,21 @@ async def test_what_a_memory_contradicts_is_told_with_both_statements(
     assert told["score"] >= 0.85 and told["reason"].endswith(".")
 
 
+async def test_the_threshold_moves_the_bar_of_near_duplicates(owner: httpx.AsyncClient) -> None:
+    async def told(title: str, content: str, threshold: float) -> dict[str, Any]:
+        body = {"title": title, "content": content, "entity_type": "claim"}
+        answer = await call_tool(owner, "add", {**body, "conflict_threshold": threshold})
+        return answer["result"]["structuredContent"]
+
+    text = "The kiln behind the pottery cools down for a whole day before anybody opens it."
+    old = await told("Kiln", text, 1.0)
+    dream = "Kiln pottery whole day: a picnic where anybody opens a bottle and cools down."
+    usual, lower = [await told("Dream", dream, threshold) for threshold in (0.85, 0.5)]
+    assert [each["id"] for each in usual["similar"]] == [old["id"]] and not usual["conflicts"]
+    [found] = [each for each in lower["conflicts"] if each["id"] == old["id"]]
+    assert found["kind"] == "near_duplicate" and 0.5 <= found["score"] < 0.85
+
+
 async def test_the_closest_statement_is_shown_and_may_be_corrected(
     owner: httpx.AsyncClient,
 ) -> None:

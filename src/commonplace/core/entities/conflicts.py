@@ -260,7 +260,7 @@ def _repeated(each: Candidate, draft: Draft, compared: Compared) -> FoundConflic
         return _conflict(each, 1.0, DUPLICATE, "Both say the same in the same words.")
     likeness = compared.scale(each.cosine) if each.cosine is not None else each.dice
     least = judgement.SAME_MEANING if each.cosine is not None else ALIKE
-    if likeness < least or each.dice < judgement.SAME_WORDS or _tells_apart(each):
+    if each.dice < judgement.SAME_WORDS or _tells_apart(each):
         return None
     return _conflict(
         each, judgement.shown(likeness, least), NEAR_DUPLICATE, "Both say the same in other words."
