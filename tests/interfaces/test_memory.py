@@ -560,6 +560,27 @@ async def test_what_a_memory_contradicts_is_told_with_both_statements(
     assert told["score"] >= 0.85 and told["reason"].endswith(".")
 
 
+CONFLICT = {"id", "name", "score", "kind", "reason", "statements", "difference"}
+
+
+async def test_conflicts_have_all_fields_in_tools_and_say_what_to_do(
+    owner: httpx.AsyncClient,
+) -> None:
+    code = "```python\n" + "\n".join(f"y{n} = x + {n}" for n in range(9)) + "\n```"
+    for text in ("The toll is $5.", code):
+        for _ in range(2):
+            answer = await call_tool(owner, "remember", {"title": "Toll", "content": text})
+        result = answer["result"]
+        [same] = result["structuredContent"]["conflicts"]
+        assert same.keys() == CONFLICT
+        assert (same["kind"], same["difference"]) == ("duplicate", None)
+        assert result["structuredContent"]["similar"] == []
+        assert "These may be affected. If so, call manage" in result["content"][0]["text"]
+    other = {"title": "Toll", "content": code.replace("+", "-")}
+    answer = await call_tool(owner, "remember", other)
+    assert answer["result"]["structuredContent"]["conflicts"] == []
+
+
 async def test_the_threshold_moves_the_bar_of_near_duplicates(owner: httpx.AsyncClient) -> None:
     async def told(title: str, content: str, threshold: float) -> dict[str, Any]:
         body = {"title": title, "content": content, "entity_type": "claim"}

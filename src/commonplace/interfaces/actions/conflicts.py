@@ -33,7 +33,7 @@ def added_text(added: Json, value: Any) -> str:
             f"- {found['kind'].replace('_', ' ')} of [{found['id']}] "
             f"{on_one_line(found['name'])} ({found['score']:.2f}){on_one_line(differs)}"
         )
-    if added["similar"]:
+    if added["conflicts"] or added["similar"]:
         lines.append(DECIDE)
     for close in added["similar"]:
         said = on_one_line(" / ".join(close["statements"][:1]))
