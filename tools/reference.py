@@ -10,6 +10,8 @@ import typer
 
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.cli.main import app as command_line
+from commonplace.interfaces.mcp.prompts import PROMPTS
+from commonplace.interfaces.mcp.resources import FIXED, SIBYL, TEMPLATES
 from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
 from commonplace.interfaces.mcp.tools import MANAGED, NAMED, TOOLS
 from commonplace.interfaces.rest.openapi import openapi
@@ -93,6 +95,17 @@ def tools_page() -> str:
     for action in MANAGED.values():
         fields_of = [f"`{name}`" for name in action.input.model_fields if name not in NAMED]
         lines.append(f"| `{action.name}` | {action.title} | {', '.join(fields_of)} |")
+    lines += ["", "## Resources", "", "| Address | Holds |", "|---|---|"]
+    for path, (_, about, _) in (FIXED | TEMPLATES).items():
+        also = f", `sibyl://{path}`" if f"sibyl://{path}" in SIBYL else ""
+        lines.append(f"| `commonplace://{path}`{also} | {about} |")
+    lines += ["", "## Prompts", "", "| Prompt | Arguments | Does |", "|---|---|---|"]
+    for name, prompt in PROMPTS.items():
+        given = [
+            f"`{each}`{'' if required else ' (optional)'}"
+            for each, (_, required) in prompt.arguments.items()
+        ]
+        lines.append(f"| `{name}` | {', '.join(given)} | {prompt.description} |")
     return "\n".join(lines)
 
 

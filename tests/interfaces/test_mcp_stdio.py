@@ -12,6 +12,7 @@ import pytest
 from anyio import to_thread
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from mcp_types import ResourceTemplateReference
 
 from tests.interfaces.command import Commands
 from tests.webserver import Wire, web_server
@@ -50,6 +51,22 @@ async def test_a_client_adds_and_finds(environment: dict[str, str], mode: str) -
     assert (
         found.structured_content["hits"][0]["item_id"] == added.structured_content["user_item_id"]
     )
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+async def test_resources_and_prompts_are_served_too(environment: dict[str, str], mode: str) -> None:
+    server = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment)
+    async with Client(server, mode=mode) as client:
+        await client.call_tool(
+            "add_to_knowledge", {"kind": "text", "title": "Tides", "text": TIDES}
+        )
+        listed = {each.title: each.uri for each in (await client.list_resources()).resources}
+        [item] = (await client.read_resource(listed["Tides"])).contents
+        told = await client.get_prompt("start", {"goal": "Read the tides"})
+        ref = ResourceTemplateReference(type="ref/resource", uri="commonplace://item/{id}")
+        found = await client.complete(ref, {"name": "id", "value": "tid"})
+    assert TIDES in item.text and TIDES in told.messages[-1].content.resource.text
+    assert [f"commonplace://item/{each}" for each in found.completion.values] == [listed["Tides"]]
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])

@@ -64,6 +64,15 @@ class Overview(Service):
             else []
         )
 
+    @verb(READ, "stats")
+    async def totals(self, caller: Caller) -> Totals:
+        return await self._store.figures.totals(caller.scope)
+
+    @verb(READ, "health")
+    async def incomplete(self, caller: Caller) -> str | None:
+        """Say how many items wait for vectors; None if none do."""
+        return incomplete(*await self._store.jobs.count_open(EMBED, caller.scope))
+
     @verb(READ, needs=FULL_SCOPE)
     async def report(self, caller: Caller) -> Report:
         await self._access.flush()

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from mcp.server import Server, ServerRequestContext
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -28,6 +28,8 @@ from commonplace.core.people.client_setup import address
 from commonplace.core.services import Services
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.mcp.errors import explain_params, to_mcp_error, with_json_rpc_errors
+from commonplace.interfaces.mcp.prompts import Prompts
+from commonplace.interfaces.mcp.resources import Resources
 from commonplace.interfaces.mcp.tools import TOOLS, ToolAnswer
 from commonplace.model import Caller, Json, Progress
 
@@ -47,6 +49,12 @@ HANDSHAKE_VERSION = "2025-11-25"
 IDENTITY = {SERVER_INFO_META_KEY: {"name": "commonplace", "version": commonplace.__version__}}
 # The list changes with the server's version and differs between tokens.
 CACHE = CacheHint(ttl_ms=300_000, scope="private")
+CACHED: tuple[CacheableMethod, ...] = (
+    "tools/list",
+    "prompts/list",
+    "resources/templates/list",
+    "server/discover",
+)
 
 Context = ServerRequestContext[Any, Any]
 # progress, heard by clients that asked for it
@@ -96,7 +104,7 @@ def new_server(guide: str, website: str, **handlers: Any) -> Server[Any]:
         instructions=guide,
         website_url=website,
         icons=[_icon()],
-        cache_hints={"tools/list": CACHE, "server/discover": CACHE},
+        cache_hints={name: CACHE for name in CACHED},
         **options,
     )
 
@@ -199,11 +207,19 @@ class Toolset:
                 _meta=IDENTITY if modern else None,
             )
 
+        resources = Resources(self._services, get_caller)
+        prompts = Prompts(self._services, get_caller)
         return new_server(
             instructions(list(self._tools)),
             address(self._services.settings),
             on_list_tools=list_tools,
             on_call_tool=call_tool,
+            on_list_resources=resources.listing,
+            on_list_resource_templates=resources.templates,
+            on_read_resource=resources.read,
+            on_list_prompts=prompts.listing,
+            on_get_prompt=prompts.get,
+            on_completion=resources.complete,
             get_tool_input_schema=_header_schema,
         )
 
