@@ -87,6 +87,28 @@ def test_a_query_in_english_gets_no_stems_of_other_languages() -> None:
     assert parse_query("databases are locked").phrases == (("databases",), ("locked",))
 
 
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("Wer leitet das Projekt mit der Kasse?", {"leitet", "leit", "projekt", "kasse", "kass"}),
+        ("Comment est-ce qu'on fait une tarte ?", {"tarte", "tart"}),
+        ("¿Qué es lo que le falta a la impresora?", {"falta", "falt", "impresora", "impresor"}),
+        ("état civil", {"état", "civil", "etat"}),
+        ("Wer bist du denn?", {"wer", "bist", "du", "denn"}),
+    ],
+)
+def test_words_that_tell_nothing_in_its_language_are_not_asked_for(
+    query: str, words: set[str]
+) -> None:
+    """Where there are others, and more than two words."""
+    asked = {phrase[0] for phrase in parse_query(query).phrases if len(phrase) == 1}
+    assert asked <= words and len(asked) >= min(2, len(words) // 2)
+
+
+def test_a_noun_among_the_words_that_tell_nothing_still_counts_beside_others() -> None:
+    assert ("jahr", "2025") in parse_query("Umsatz im Jahr 2025").phrases
+
+
 def test_an_exact_string_stays_together_and_its_parts_may_match_alone() -> None:
     assert parse_query("os.path.join").phrases == (
         ("os", "path", "join"),

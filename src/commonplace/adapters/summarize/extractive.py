@@ -8,7 +8,7 @@ from commonplace.model import Transformed
 from commonplace.settings import Settings
 from commonplace.text import prose
 from commonplace.text.instructions import addresses_machine, without_orders
-from commonplace.text.language import detect
+from commonplace.text.language import detect, stop_words
 from commonplace.thread_pool import ThreadPool
 
 _POINTS, _LEAD, _ITEMS = 6, 2, 20
@@ -32,7 +32,7 @@ def summarize(title: str, sections: Sequence[str]) -> Transformed:
     """Summarize a text: its first two statements, else its key points. Every section gets key
     points."""
     start = "\n\n".join(sections[:8])
-    silent = prose.stop_words(detect(start))
+    silent = stop_words(detect(start))
     by_section = [
         [each for each in prose.sentences(section) if not addresses_machine(each)]
         for section in sections
