@@ -10,6 +10,7 @@ import pytest
 
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.memories import Memo
+from commonplace.model import Mode
 from tests.interfaces.house import House, call_tool, open_house
 
 pytestmark = pytest.mark.anyio
@@ -268,3 +269,28 @@ async def test_as_of_tells_nothing_of_a_replacement_out_of_scope(house: House) -
             told = (await call_tool(one, "search", asked))["result"]["structuredContent"]
             assert [hit["title"] for hit in told["results"]] == ["Old"]
             assert new.split("_")[1] not in str(told)
+
+
+async def test_keyword_search_finds_texts_of_scripts_without_spaces(house: House) -> None:
+    """By pairs of characters, and by a single one."""
+    texts = {
+        "zh": "市立图书馆周末开放到晚上九点。",
+        "ja": "ねこはそとであそぶのがすきです。テニスコートはとおい。",
+        "ko": "월요일 회의에서 새로운 서버를 구매하기로 결정했습니다.",
+        "th": "แมวชอบกินปลาและนอนหลับบนโซฟา",
+    }
+    for title, text in texts.items():
+        await house.add(title, text=text)
+    for query, title in (
+        ("图书馆几点关门", "zh"),
+        ("馆", "zh"),
+        ("ねこ", "ja"),
+        ("ﾃﾆｽｺｰﾄ", "ja"),
+        ("서버 구매", "ko"),
+        ("회의는 언제", "ko"),
+        ("โซฟา", "th"),
+        ("แมวกินปลา", "th"),
+    ):
+        found = await house.app.search.search(house.owner, query, mode=Mode.KEYWORD)
+        assert [hit.passage.title for hit in found.hits] == [title], query
+    assert not (await house.app.search.search(house.owner, "東京", mode=Mode.KEYWORD)).hits
