@@ -170,6 +170,18 @@ def test_reindex_after_another_embedder(cli: Commands, notes: Path, data_dir: Pa
     assert cli.json("reindex")["items"] == 0
 
 
+def test_doctor_says_that_the_default_embedder_reads_english_only(
+    cli: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "English only" in cli.json("doctor")["languages"]
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER", "openai")
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_MODEL", "multilingual")
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_KEY", "k")
+    monkeypatch.setenv("COMMONPLACE_EMBEDDER_DIMENSIONS", "8")
+    assert "English" not in cli.run("doctor", "--json").stdout
+
+
 STORY = " ".join(
     f"The otter of day {day} swims along the river bank and looks for crayfish under every stone."
     for day in range(5)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from commonplace.core.services import Services
 
 ENOUGH_SPACE = 500_000_000
+ENGLISH_EMBEDDERS = ("local", "static")
 
 
 async def setup(context: CommandContext) -> None:
@@ -116,6 +117,8 @@ async def _examine(
         "checkpoint_bytes": engine["checkpoint_bytes"],
         "free_bytes": free,
     }
+    if services.settings.embedder in ENGLISH_EMBEDDERS:
+        facts["languages"] = "by meaning English only, by keyword all (see COMMONPLACE_EMBEDDER)"
     if await services.store.sections.has_other_stamp(services.embedder.stamp):
         problems.append("Some vectors were made by another embedder: run `commonplace reindex`.")
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
