@@ -202,8 +202,11 @@ async def test_a_change_is_told_in_a_sentence(library: Library) -> None:
     asked = {"action": "start_task", "entity_id": library.task}
     done = await library.ask("manage", asked)
     told = done["structuredContent"]
+    branch = told["data"].pop("branch_name")
+    assert branch.startswith(f"task/{library.task}-")
     assert told["data"] == {"id": library.task, "status": "doing", "revision": 2}
-    says = f"{told['message']} [{library.task}] (doing, revision 2)"
+    told["data"]["branch_name"] = branch
+    says = f"{told['message']} [{library.task}] (doing, revision 2, branch {branch})"
     assert done["content"][0]["text"] == says
     expect_fit(done, says, 1, 2.5)
     note = {"action": "add_note", "entity_id": library.task, "data": {"content": "Rounds twice."}}

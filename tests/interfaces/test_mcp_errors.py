@@ -118,19 +118,22 @@ async def test_a_degraded_answer_says_so() -> None:
         "private",
         "",
         (),
+        (),
         {},
         at,
     )
-    found = SearchResult("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why)
+    found = SearchResult("tides", Mode.HYBRID, (Hit(1, 0.841, passage),), why, weak=False)
     async with client("2026-07-28", search=searching(found)) as asking:
         answer = await asking.call_tool("search_knowledge_base", {"query": "tides"})
     assert answer.content[0].text == (
-        f'Note: {why}\n1. (0.84) Tides\n   "...High\n   water...."\n   item_id: item'
+        f'Note: {why}\n1. (0.84) Tides\n   "...High\n   water...."\n   item_id: item\n'
+        f"   created_at: {at:%Y-%m-%d}"
     )
     assert answer.structured_content == {
         "query": "tides",
         "mode": "hybrid",
         "degraded": why,
+        "weak": False,
         "hits": [
             {
                 "rank": 1,
@@ -161,4 +164,5 @@ async def test_nothing_found_is_an_answer() -> None:
         "mode": "keyword",
         "hits": [],
         "degraded": None,
+        "weak": True,
     }

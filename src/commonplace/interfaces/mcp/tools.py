@@ -186,7 +186,9 @@ class ManageTool:
         text = done.message
         if done.item is not None and "deleted" not in data:
             data = {"id": done.item.entity_id, "revision": done.item.revision} | data
-            state = ", ".join(filter(None, [done.item.status, f"revision {done.item.revision}"]))
+            branch = f"branch {data['branch_name']}" if data.get("branch_name") else ""
+            facts = [done.item.status, f"revision {done.item.revision}", branch]
+            state = ", ".join(filter(None, facts))
             text += f" [{done.item.entity_id}] ({state})"
         answer = {
             "success": True,
