@@ -67,6 +67,7 @@ async def test_adding_answers_as_the_schema_says(client: httpx.AsyncClient) -> N
             "kind": "duplicate",
             "reason": "Both say the same in the same words.",
             "statements": [f"{arguments['title']}. {arguments['content']}"] * 2,
+            "difference": None,
         }
     ]
     for skipped in ({"skip_conflicts": True}, {"check_conflicts": False}):
