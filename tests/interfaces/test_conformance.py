@@ -11,6 +11,11 @@ from tests.interfaces.conformance import node
 pytestmark = pytest.mark.slow
 
 REQUIRED = {"2026-07-28": ("/mcp", 37), "2025-11-25": ("/sessions", 30)}
+# Those that ask for no tool, resource or prompt of the suite's own.
+OURS = {
+    "2026-07-28": ("tools-list", "resources-list", "prompts-list", "sep-2164-resource-not-found"),
+    "2025-11-25": ("server-initialize", "tools-list", "resources-list", "prompts-list"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,4 +47,24 @@ def test_all_required_scenarios_pass(server: str, revision: str, tmp_path: Path)
     )
     passed = set(re.findall(r"^✓ (\S+): [1-9]\d* passed, 0 failed", run.stdout, re.MULTILINE))
     assert set(required) - passed == set(), run.stdout[-6000:]
+    assert run.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("revision", "scenario"), [(each, name) for each, names in OURS.items() for name in names]
+)
+def test_our_own_handlers_pass(server: str, revision: str, scenario: str, tmp_path: Path) -> None:
+    run = node.run_node(
+        node.CONFORMANCE,
+        "server",
+        "--url",
+        f"{server}/library",
+        "--scenario",
+        scenario,
+        "--spec-version",
+        revision,
+        "-o",
+        tmp_path,
+    )
+    assert re.search(r"Passed: ([1-9]\d*)/\1, 0 failed", run.stdout), run.stdout[-6000:]
     assert run.returncode == 0

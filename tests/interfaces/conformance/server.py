@@ -1,11 +1,14 @@
 """Our MCP stack (gate, endpoint, error mapping; only tokens are off) around the fixtures of the conformance suite.
 
-`python server.py PORT` serves without sessions at /mcp, and with them at /sessions, for what asks the client back.
+`python server.py PORT` serves without sessions at /mcp, and with them at /sessions, for what asks the client back; our own
+handlers, of an empty library, are at /library.
 """
 
 import sys
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,12 +19,14 @@ from mcp.shared.message import ServerMessageMetadata
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from commonplace.app import open_app
 from commonplace.errors import Invalid
 from commonplace.interfaces.http.gate import Gate
 from commonplace.interfaces.mcp.http import Endpoint
-from commonplace.interfaces.mcp.server import Context, new_server
-from commonplace.model import Caller
+from commonplace.interfaces.mcp.server import ALL_TOOLS, Context, Toolset, new_server
+from commonplace.model import Caller, Capability
 from commonplace.settings import Settings
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -355,6 +360,29 @@ class AnybodyMayCall:
         return None
 
 
+class Library:
+    """Our own handlers, for the owner of a new library."""
+
+    endpoint: Endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.endpoint(scope, receive, send)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        with tempfile.TemporaryDirectory() as folder:
+            async with open_app(Settings(data_dir=Path(folder), embedder="static")) as services:
+                person = await services.people.ensure_owner()
+                owner = Caller(person.id, person.id, person.name, frozenset(Capability))
+
+                async def get_caller(_: Context) -> Caller:
+                    return owner
+
+                self.endpoint = Endpoint(Toolset(ALL_TOOLS, services).server(get_caller))
+                async with self.endpoint.run():
+                    yield
+
+
 def fixture_app() -> Starlette:
     server = new_server(
         "Fixtures of the conformance suite.",
@@ -375,14 +403,15 @@ def fixture_app() -> Starlette:
         RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="fixture")
     )
     stateless, stateful = Endpoint(server), Endpoint(server, stateful=True)
+    library = Library()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with stateless.run(), stateful.run():
+        async with stateless.run(), stateful.run(), library.run():
             yield
 
     gate: Any = Middleware(Gate, AnybodyMayCall(), Settings())
-    routes = [Route("/mcp", stateless), Route("/sessions", stateful)]
+    routes = [Route("/mcp", stateless), Route("/sessions", stateful), Route("/library", library)]
     return Starlette(routes=routes, middleware=[gate], lifespan=lifespan)
 
 
