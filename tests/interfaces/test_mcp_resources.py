@@ -176,6 +176,7 @@ async def test_disks_are_redacted_as_everywhere(house: House, era: str) -> None:
         text = await read(client, f"commonplace://disk/{public_id}")
         await refused(client, f"commonplace://item/{item_id}")
     assert json.loads(text)["redacted"] is True
+    assert "The private words of the diver. " * 20 not in text
 
 
 PROMPTS = {
@@ -192,8 +193,11 @@ async def test_prompts_fit_and_hold_what_the_library_knows(house: House, era: st
         project = await make_project(client, f"Pier {era}")
         for number in range(12):
             await house.add(f"Zebras {number} {era}", text="Zebras graze by the river. " * 100)
+            dense = f"第{number}匹斑馬在河邊安靜地吃草，{'春夏秋冬東南西北風雨'[number % 10] * 9}。"
+            await house.add(f"斑馬 {number} {era}", text=dense * 40)
         listed = (await client.list_prompts()).prompts
         told = {name: await client.get_prompt(name, given) for name, given in PROMPTS.items()}
+        told["dense"] = await client.get_prompt("recall", {"question": "斑馬在河邊吃草"})
         started = await client.get_prompt("start", {"goal": "Paint", "project": f"Pier {era}"})
         ref = PromptReference(type="ref/prompt", name="start")
         names = await client.complete(ref, {"name": "project", "value": f"pier {era}"})
