@@ -208,10 +208,10 @@ class Search(Service):
         vector, scale, degraded = None, DEFAULT, None
         if mode is not Mode.KEYWORD:
             try:
-                scale = await self._similarity.scale()
                 vector = await self._embedder.query(
                     query_terms.for_embedding(query[:EMBEDDED_CHARACTERS])
                 )
+                scale = await self._similarity.scale()
             except EmbeddingFailed as error:
                 if strict and mode is Mode.SEMANTIC:
                     raise

@@ -6,9 +6,9 @@ between.
 """
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ MEDIANS, ROUNDING = (0.058, 0.477, 0.859), 0.01
 # of unrelated texts.
 RELEVANT_DEVIATIONS = 4.2
 LEAST_STEP = 0.01  # between the medians
+PAUSE = 30.0  # seconds without calibrating after a failure, so that each call does not wait
 
 # (text, paraphrase, related text)
 SAMPLES = (
@@ -187,13 +188,16 @@ class SimilarityScale:
 
     _embedder: Embedder
     _scale: Scale | None = field(default=None, init=False)
+    _again: float = field(default=0.0, init=False)  # when to ask a failed embedder again
     _measuring: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def scale(self) -> Scale:
         """Return the embedder's scale; the default model's while the embedder does not answer."""
-        if self._scale is None:
-            with suppress(EmbeddingFailed):
+        if self._scale is None and monotonic() >= self._again:
+            try:
                 await within_call(self._calibrate())
+            except EmbeddingFailed:
+                self._again = monotonic() + PAUSE
         return self._scale or DEFAULT
 
     async def _calibrate(self) -> None:
