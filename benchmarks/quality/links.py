@@ -2,8 +2,8 @@
 
 *Development* are the items of `memory`; *packages* are the descriptions of installed packages, added
 as patterns; no threshold was chosen on those. Pairs were judged by their titles and first words, in
-random order, among pairs that are not linked, without knowing which were. Who judged a pair is in
-`links.jsonl`.
+random order, among pairs that are not linked, without knowing which were. `links.jsonl` has the verdicts of
+the first reader, and of a second who judged 120 of the pairs without knowing those of the first.
 """
 
 import json
@@ -17,6 +17,7 @@ from commonplace.model import EntityType, Kind
 JUDGED = Path(__file__).with_name("links.jsonl")
 Pair = frozenset[str]
 EMBEDDER = "local"
+VERDICTS = ("useful", "so-so", "wrong", "not judged")
 # Measured on the version that linked sections with a cosine above the calibrated bar; 25 links of
 # each library were judged among the others.
 BEFORE = {
@@ -37,9 +38,9 @@ async def links(known: Sequence[Known], embedder: str = EMBEDDER) -> list[Pair]:
         return [frozenset((made.ids[each.from_id], made.ids[each.to_id])) for each in found]
 
 
-def judgements() -> dict[tuple[str, Pair], str]:
+def judgements(reader: str) -> dict[tuple[str, Pair], str]:
     rows = map(json.loads, JUDGED.read_text().splitlines())
-    return {(row["library"], frozenset(row["pair"])): row["verdict"] for row in rows}
+    return {(row["library"], frozenset(row["pair"])): row[reader] for row in rows if reader in row}
 
 
 def degree(found: Sequence[Pair]) -> int:
@@ -48,21 +49,24 @@ def degree(found: Sequence[Pair]) -> int:
 
 async def figures() -> list[tuple[str, str, str]]:
     """Return counts of links and of their verdicts."""
-    judged, rows = judgements(), []
+    judged, second, rows = judgements("verdict"), judgements("second"), []
     for name, known in (
         ("development", development()),
         ("packages", packages(EntityType.PATTERN)),
     ):
         found = await links(known)
-        verdicts = Counter(judged.get((name, pair), "not judged") for pair in found)
         before = BEFORE[name]
-        told = [
-            f"{verdicts[verdict]} {verdict}"
-            for verdict in ("useful", "so-so", "wrong", "not judged")
-        ]
+        told, by_second = (
+            ", ".join(
+                f"{sum(said.get((name, pair), VERDICTS[-1]) == verdict for pair in found)} {verdict}"
+                for verdict in VERDICTS
+            )
+            for said in (judged, second)
+        )
         rows += [
             (f"{name}: links of {len(known)} items", before[0], str(len(found))),
             (f"{name}: most links of one item", before[1], str(degree(found))),
-            (f"{name}: judged", before[2], ", ".join(told)),
+            (f"{name}: judged", before[2], told),
+            (f"{name}: judged by the second reader", "", by_second),
         ]
     return rows

@@ -2,7 +2,8 @@
 
 Documents are READMEs of installed packages and longer texts of the memory set; tasks are the tasks
 and episodes of that set, tagged by the domains' keywords. A tag is right if somebody who files
-the text would accept it. Tags without a judgement are counted and listed.
+the text would accept it. Tags without a judgement are counted and listed. The first reader saw old
+and new tags side by side; the second judged those of now among 60 others, without knowing which.
 """
 
 import json
@@ -51,7 +52,10 @@ def told(items: set[tuple[str, str]]) -> Told:
 
 async def figures() -> list[tuple[str, str, str]]:
     judged = [json.loads(line) for line in JUDGED.read_text().splitlines()]
-    right = {(each["set"], each["item"], each["tag"]): each["right"] for each in judged}
+    right, second = (
+        {(e["set"], e["item"], e["tag"]): e[reader] for e in judged if reader in e}
+        for reader in ("right", "second")
+    )
     found = list(told({(each["set"], each["item"]) for each in judged}))
     rows = []
     for name, before in BEFORE.items():
@@ -59,6 +63,9 @@ async def figures() -> list[tuple[str, str, str]]:
         known = [right[key] for key in own if key in right]
         told_of = f"{sum(known)} of {len(known)}"
         rows.append((f"{name}: right of those told", before, told_of))
+        by_second = [second[key] for key in own if key in second]
+        told_of = f"{sum(by_second)} of {len(by_second)}"
+        rows.append((f"{name}: right by the second reader", "", told_of))
         if len(known) < len(own):
             unknown = ", ".join(
                 f"{item} {tag}" for _, item, tag in own if (name, item, tag) not in right
