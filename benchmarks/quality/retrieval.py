@@ -1,7 +1,8 @@
 """Retrieval on the development sets: `python -m benchmarks.quality.retrieval [embedder ...]`.
 
 The three modes beside naive hybrid search: pieces of 180 words with the title before them,
-.7 cosine + .3 BM25 / best. COMMONPLACE_DATA: the folder of sets; COMMONPLACE_CACHE: a folder where
+.7 cosine + .3 BM25 / best, which stands in the column *before*. Figures are nDCG@10, recall@10
+and recall@5. COMMONPLACE_DATA: the folder of sets; COMMONPLACE_CACHE: a folder where
 vectors are kept between runs.
 """
 
