@@ -91,8 +91,7 @@ COMMANDS = {
     },
     "maintenance": {
         "setup": "Download the models that the settings use, so that the server need not do it.",
-        "reindex": "Compute missing vectors, or all vectors after a change of embedder, and make "
-        "automatic tags, summaries and links anew.",
+        "reindex": "Compute missing vectors, or all vectors after a change of embedder.",
         "doctor": "Check the installation and report problems.",
         "eval": "Evaluate search on a retrieval set, in a temporary library.",
     },
