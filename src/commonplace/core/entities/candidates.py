@@ -98,6 +98,8 @@ class Candidates:
         if statements.is_short(draft.text):
             new = Side(statements.whole(draft.title, draft.text), draft.entity_type, True)
             probes = [(new, draft.parts[0].vector)]
+        elif by_words:  # sentences have no vectors, either: asking again would only cost a wait
+            probes = []
         else:
             near = await self._near(scope, draft.parts[:PARTS], but, where)
             probes = await self._probes(draft, [passage for _, passage in near.values()])
