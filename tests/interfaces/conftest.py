@@ -25,6 +25,17 @@ async def house(data_dir: Path) -> AsyncIterator[House]:
         yield opened
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def either_engine(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of a database: the test runs on both engines."""
+    if request.param == "sqlite":
+        return {}
+    return {
+        "database_url": request.getfixturevalue("postgres_url"),
+        "database_schema": request.getfixturevalue("postgres_schema"),
+    }
+
+
 @pytest.fixture
 def house_with(data_dir: Path) -> OpenHouse:
     """`async with house_with(rate_reads_per_hour=3) as house`: all other limits are off."""

@@ -28,17 +28,9 @@ WORDS = {
 }
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-async def house(request: pytest.FixtureRequest, data_dir: Path) -> AsyncIterator[House]:
-    place = (
-        {}
-        if request.param == "sqlite"
-        else {
-            "database_url": request.getfixturevalue("postgres_url"),
-            "database_schema": request.getfixturevalue("postgres_schema"),
-        }
-    )
-    async with open_house(data_dir, **place) as opened:
+@pytest.fixture
+async def house(either_engine: dict[str, str], data_dir: Path) -> AsyncIterator[House]:
+    async with open_house(data_dir, **either_engine) as opened:
         yield opened
 
 

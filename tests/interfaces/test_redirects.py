@@ -36,19 +36,11 @@ def web() -> Iterator[WebServer]:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture
 async def house(
-    data_dir: Path, web: WebServer, request: pytest.FixtureRequest
+    either_engine: dict[str, str], data_dir: Path, web: WebServer
 ) -> AsyncIterator[House]:
-    database = (
-        {}
-        if request.param == "sqlite"
-        else {
-            "database_url": request.getfixturevalue("postgres_url"),
-            "database_schema": request.getfixturevalue("postgres_schema"),
-        }
-    )
-    async with open_house(data_dir, fetch_allow_hosts=web.host, **database) as opened:
+    async with open_house(data_dir, fetch_allow_hosts=web.host, **either_engine) as opened:
         yield opened
 
 

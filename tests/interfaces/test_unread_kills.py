@@ -25,16 +25,6 @@ KILLS, ADDS = 3, 14
 SECONDS = 120
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest, data_dir: Path) -> dict[str, str]:
-    if request.param == "sqlite":
-        return {}
-    return {
-        "database_url": request.getfixturevalue("postgres_url"),
-        "database_schema": request.getfixturevalue("postgres_schema"),
-    }
-
-
 def signed_in(data_dir: Path, place: dict[str, str]) -> tuple[str, str]:
     """The secret of a browser's session, and a token."""
 
@@ -85,9 +75,11 @@ def wait_until(address: str, token: str, enough: Callable[[int], bool]) -> list[
 
 
 @pytest.mark.timeout(400)
-def test_what_was_acknowledged_is_read_after_a_kill(data_dir: Path, place: dict[str, str]) -> None:
-    session, token = signed_in(data_dir, place)
-    settings = {"rate_requests_per_minute": "0", **place}
+def test_what_was_acknowledged_is_read_after_a_kill(
+    data_dir: Path, either_engine: dict[str, str]
+) -> None:
+    session, token = signed_in(data_dir, either_engine)
+    settings = {"rate_requests_per_minute": "0", **either_engine}
     told: list[str] = []
     for n in range(
         KILLS
@@ -103,7 +95,7 @@ def test_what_was_acknowledged_is_read_after_a_kill(data_dir: Path, place: dict[
                 wait_until(address, token, lambda ready, some=some: ready >= some)  # type: ignore[misc]
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    run_sql(Settings(data_dir=data_dir, **place), "UPDATE jobs SET leased_until = 0")  # type: ignore[arg-type]
+    run_sql(Settings(data_dir=data_dir, **either_engine), "UPDATE jobs SET leased_until = 0")  # type: ignore[arg-type]
     with serving(Commands(data_dir, workers="0", **settings)) as (address, _, process):
         worker = Commands(data_dir, **settings).start(
             "worker", start_new_session=True

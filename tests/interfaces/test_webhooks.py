@@ -3,7 +3,7 @@
 import base64
 import gzip
 import hmac
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,7 +20,6 @@ from commonplace.core.services import Services
 from commonplace.model import Caller, Role, Webhook, no_advance
 from commonplace.settings import Settings
 from tests.interfaces.house import House, open_house
-from tests.services import temporary_schema
 from tests.stub_service import Mishap, Request, StubService, running
 
 pytestmark = pytest.mark.anyio
@@ -42,25 +41,15 @@ def receiver() -> Iterator[Receiver]:
         yield service
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Any]]:
-    if request.param == "sqlite":
-        yield {}
-        return
-    url = request.getfixturevalue("postgres_url")
-    with temporary_schema(url) as schema:
-        yield {"database_url": url, "database_schema": schema}
-
-
 def host_of(receiver: Receiver) -> str:
     return receiver.url.partition("//")[2]
 
 
 @pytest.fixture
 async def house(
-    data_dir: Path, receiver: Receiver, database: Mapping[str, Any]
+    data_dir: Path, receiver: Receiver, either_engine: dict[str, str]
 ) -> AsyncIterator[House]:
-    async with open_house(data_dir, fetch_allow_hosts=host_of(receiver), **database) as opened:
+    async with open_house(data_dir, fetch_allow_hosts=host_of(receiver), **either_engine) as opened:
         yield opened
 
 
