@@ -1,19 +1,15 @@
 """Libraries of real texts that several measurements share."""
 
 import json
-import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import metadata
 
-from benchmarks.quality.retrieval import Remembering, data
-from commonplace import app
-from commonplace.adapters.embed import make_embedder
+from benchmarks.quality.retrieval import data, remembering_app
 from commonplace.core.items.drafts import Record
 from commonplace.core.services import Services
 from commonplace.model import Caller, EntityType, Item, Kind, Relation, new_id, new_public_id
-from commonplace.settings import Settings
 
 WORDS, CHARACTERS = 60, 20_000  # of a package's description, at least and at most
 
@@ -87,44 +83,35 @@ class Library:
 @asynccontextmanager
 async def library(known: Sequence[Known], embedder: str) -> AsyncIterator[Library]:
     """Open a library with these items and their vectors, without links."""
-    app.make_embedder = lambda settings: Remembering(
-        make_embedder(settings), os.environ.get("COMMONPLACE_CACHE")
-    )
-    try:
-        async with app.scratch_app(Settings(embedder=embedder)) as services:
-            await services.people.ensure_owner()
-            caller = await services.access.owner()
-            assert caller is not None
-            names = sorted({each.project for each in known if each.project})
-            projects = {
-                name: _record(caller, Known(name, EntityType.PROJECT, name, f"Project {name}."))
-                for name in names
-            }
-            records = [_record(caller, each) for each in known]
-            await services.bulk_import.put(caller, [*projects.values(), *records])
-            await services.store.relations.put(
-                caller.scope,
-                [
-                    Relation(
-                        caller.library_id,
-                        record.item.id,
-                        Kind.BELONGS_TO,
-                        projects[each.project].item.id,
-                    )
-                    for each, record in zip(known, records, strict=True)
-                    if each.project
-                ],
-            )
-            while await services.worker.run_once():
-                pass
-            yield Library(
-                services,
-                caller,
-                {record.item.id: each.id for each, record in zip(known, records, strict=True)},
-                {name: record.item.id for name, record in projects.items()},
-            )
-    finally:
-        app.make_embedder = make_embedder
+    async with remembering_app(embedder) as (services, caller):
+        names = sorted({each.project for each in known if each.project})
+        projects = {
+            name: _record(caller, Known(name, EntityType.PROJECT, name, f"Project {name}."))
+            for name in names
+        }
+        records = [_record(caller, each) for each in known]
+        await services.bulk_import.put(caller, [*projects.values(), *records])
+        await services.store.relations.put(
+            caller.scope,
+            [
+                Relation(
+                    caller.library_id,
+                    record.item.id,
+                    Kind.BELONGS_TO,
+                    projects[each.project].item.id,
+                )
+                for each, record in zip(known, records, strict=True)
+                if each.project
+            ],
+        )
+        while await services.worker.run_once():
+            pass
+        yield Library(
+            services,
+            caller,
+            {record.item.id: each.id for each, record in zip(known, records, strict=True)},
+            {name: record.item.id for name, record in projects.items()},
+        )
 
 
 def _record(caller: Caller, known: Known) -> Record:

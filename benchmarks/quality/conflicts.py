@@ -10,11 +10,9 @@ contradictions told are right; one reader judged them, who wrote the rules. `pyt
 import ast
 import asyncio
 import json
-import os
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -23,19 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.quality.retrieval import Remembering, data
-from commonplace import app as application
-from commonplace.adapters.embed import make_embedder
+from benchmarks.quality.retrieval import data, remembering_app
 from commonplace.core.entities import conflicts, judgement
 from commonplace.core.entities.candidates import Draft, Part
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.services import Services
 from commonplace.model import Caller, Section
-from commonplace.settings import Settings
 from commonplace.text.chunking import embedding_text
 
 OWN = Path(__file__).parent
-CACHE = os.environ.get("COMMONPLACE_CACHE")
 EMBEDDERS = ("local", "static")
 REAL = ("contradiction", "update")
 NAMES = list(judgement.WEIGHTS)
@@ -62,19 +56,6 @@ def pairs(name: str) -> list[Pair]:
         return found
     lines = (OWN / f"{name}.jsonl").read_text().splitlines()
     return [Pair(each["old"], each["new"], each["kind"]) for each in map(json.loads, lines)]
-
-
-@asynccontextmanager
-async def library(embedder: str) -> AsyncIterator[tuple[Services, Caller]]:
-    application.make_embedder = lambda settings: Remembering(make_embedder(settings), CACHE)
-    try:
-        async with application.scratch_app(Settings(embedder=embedder)) as services:
-            await services.people.ensure_owner()
-            caller = await services.access.owner()
-            assert caller is not None
-            yield services, caller
-    finally:
-        application.make_embedder = make_embedder
 
 
 def entity(text: str) -> NewEntity:
@@ -109,7 +90,7 @@ async def compare(
     """Compare the newer statements with the older ones. `keep`: they stay in the library, too."""
     found, rows = Told(), list[tuple[int, bool, bool, int, list[float]]]()
     given = pairs(name)
-    async with library(embedder) as (services, caller):
+    async with remembering_app(embedder) as (services, caller):
         texts = list(dict.fromkeys([*(pair.old for pair in given), *beside]))
         ids = {text: await _added(services, caller, text) for text in texts}
         check = services.entities._conflicts
@@ -258,7 +239,7 @@ async def told_in(items: Sequence[NewEntity], embedder: str) -> list[dict[str, A
     """Return what adding the items one after another tells."""
     projects: dict[str, str] = {}
     told = list[dict[str, Any]]()
-    async with library(embedder) as (services, caller):
+    async with remembering_app(embedder) as (services, caller):
         for new in items:
             if new.project and new.project not in projects:
                 within = NewEntity(new.project, f"Project {new.project}", "project")

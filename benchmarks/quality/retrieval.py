@@ -11,7 +11,8 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
 from math import log
@@ -21,8 +22,9 @@ import numpy as np
 
 from commonplace import app
 from commonplace.adapters.embed import make_embedder
+from commonplace.core.services import Services
 from commonplace.core.transfer.evaluation import Evaluation, RetrievalSet, measure, read_set
-from commonplace.model import Mode, no_advance
+from commonplace.model import Caller, Mode, no_advance
 from commonplace.ports import Embedder, Vector, Vectors
 from commonplace.settings import Settings
 
@@ -91,8 +93,9 @@ def _mean(found: Sequence[Means]) -> Means:
     return {metric: sum(each[metric] for each in found) / len(found) for metric in METRICS}
 
 
-async def ours(judged: RetrievalSet, embedder: str) -> dict[str, Means]:
-    """Return the metrics of each mode."""
+@asynccontextmanager
+async def remembering_app(embedder: str) -> AsyncIterator[tuple[Services, Caller]]:
+    """Open an empty library whose vectors are kept between runs."""
     app.make_embedder = lambda settings: Remembering(
         make_embedder(settings), os.environ.get("COMMONPLACE_CACHE")
     )
@@ -101,21 +104,27 @@ async def ours(judged: RetrievalSet, embedder: str) -> dict[str, Means]:
             await services.people.ensure_owner()
             caller = await services.access.owner()
             assert caller is not None
-            evaluation = Evaluation(services, caller)
-            folders = await evaluation.add(judged.documents, no_advance)
-            while await services.worker.run_once():  # those that repeat a text
-                pass
-            search = services.search
-            found: dict[str, list[Means]] = {str(mode): [] for mode in Mode}
-            for query in judged.queries:
-                asking = caller
-                if query.group is not None:
-                    asking = replace(caller, folders=frozenset({folders[query.group]}))
-                for mode in Mode:
-                    ranked = await evaluation._ranked(search, asking, query.text, mode)
-                    found[str(mode)].append(_measure(ranked, judged.judgements[query.id]))
+            yield services, caller
     finally:
         app.make_embedder = make_embedder
+
+
+async def ours(judged: RetrievalSet, embedder: str) -> dict[str, Means]:
+    """Return the metrics of each mode."""
+    async with remembering_app(embedder) as (services, caller):
+        evaluation = Evaluation(services, caller)
+        folders = await evaluation.add(judged.documents, no_advance)
+        while await services.worker.run_once():  # those that repeat a text
+            pass
+        search = services.search
+        found: dict[str, list[Means]] = {str(mode): [] for mode in Mode}
+        for query in judged.queries:
+            asking = caller
+            if query.group is not None:
+                asking = replace(caller, folders=frozenset({folders[query.group]}))
+            for mode in Mode:
+                ranked = await evaluation._ranked(search, asking, query.text, mode)
+                found[str(mode)].append(_measure(ranked, judged.judgements[query.id]))
     return {mode: _mean(rows) for mode, rows in found.items()}
 
 
