@@ -182,6 +182,19 @@ async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Li
     assert left is not None and left["n"] == 0
 
 
+async def test_versions_are_kept_for_a_year(ann: Library) -> None:
+    item = await ann.add("text 0", key=KEY, kind="url")
+    first = item.content_id
+    item = await renew(ann, item, "text 1")
+    await ann.store.versions.prune(item.updated_at)
+    assert len(await ann.store.versions.of_item(ann.scope(), item.id)) == 1
+    await ann.store.versions.prune(item.updated_at + timedelta(seconds=1))
+    assert await ann.store.versions.of_item(ann.scope(), item.id) == []
+    with pytest.raises(NotFound):
+        await ann.store.contents.get(first)
+    assert await ann.store.items.text(item) == "text 1"
+
+
 async def test_renewing_leaves_others_what_they_have(ann: Library, bob: Library) -> None:
     mine, theirs = (
         await ann.add("quartz", key=KEY, kind="url"),

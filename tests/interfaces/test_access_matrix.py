@@ -104,7 +104,7 @@ TARGETS = {
     "webhook_id": "webhook",
 }
 SPECIAL_TARGETS = {
-    **dict.fromkeys(("get_version", "compare_version"), "rewritten"),
+    **dict.fromkeys(("get_version", "compare_version", "restore_version"), "rewritten"),
     **dict.fromkeys(("save_disk", "unsave_disk"), "unpublished"),
     "get_capture": "memory",
 }

@@ -45,6 +45,7 @@ VALUES: Json = {
     "status": {"update_task": "doing", "update_epic": "in_progress"},
     "tags": ["sea"],
     "technologies": ["sqlite"],
+    "text": "Another text, all of it.",
     "title": "Another title",
 }
 EMPTY = (None, "", [], {})

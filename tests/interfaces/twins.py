@@ -838,6 +838,8 @@ def _change(dice: Random, some_id: Id) -> Call:
             Call("POST", f"/api/entities/«entity {near}»/relations", joined),
             Call("DELETE", f"/api/entities/«entity {near}»/relations", query=joined),
             Call("PATCH", f"/api/entities/«entity {near}»", {"content": text(dice)}),
+            Call("PATCH", f"/api/v1/items/«entity {near}»", {"text": text(dice)}),
+            Call("POST", f"/api/v1/items/«entity {dice.randrange(3, 8)}»/versions/1/restore"),
             Call("POST", "/api/v1/items/«failed»/retry"),
             Call("PATCH", "/api/v1/items/«failed»", {"tags": dice.sample(TAGS, 1)}),
             Call(

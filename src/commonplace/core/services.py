@@ -31,6 +31,7 @@ from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
+from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.items.upload_checks import UploadLinks
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
@@ -147,7 +148,7 @@ def build_services(
     sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
     pipeline, quota = IngestPipeline(store, embedder, local, wake), Quota(store, settings)
     recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
-    epics = Epics(store, pipeline)
+    epics, editor = Epics(store, pipeline), TextEditor(store, embedder, pipeline, wake)
     library = Library(
         store,
         access,
@@ -157,6 +158,7 @@ def build_services(
         pipeline,
         quota,
         epics,
+        editor,
         auto_transforms=model is not None,
     )
     folders = Folders(store, access, epics)
@@ -244,7 +246,7 @@ def build_services(
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),
         Sessions(store, access, entities, memory, reflection),
-        Versions(store, access),
+        Versions(store, access, editor),
         Annotations(store, access, entities),
         LibraryMap(store, access, embedder),
         Events(store, access, Poller(store)),

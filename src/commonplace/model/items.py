@@ -2,7 +2,7 @@
 
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
@@ -96,6 +96,7 @@ class Content:
     about: Json = field(default_factory=dict)  # title, author, published_at, language
     hash: str = ""  # of the text
     redirected: tuple[str, ...] = ()  # written, not read back
+    edit_of: str = ""  # the key of the source, if somebody in the library has edited its text
 
     def __post_init__(self) -> None:
         if not self.hash:
@@ -104,6 +105,16 @@ class Content:
     @property
     def marks(self) -> "tuple[Mark, ...]":
         return tuple(Mark(segment["at"], segment["locator"]) for segment in self.segments)
+
+    def edited(self, id: str, text: str, marks: Iterable[Mark], edit_of: str) -> "Content":
+        """Return an edited text of this source, which has a key that no source has."""
+        return Content(
+            id, f"edit:{id}", text, self.url, segments(marks), self.about, "", (), edit_of
+        )
+
+
+def segments(marks: Iterable[Mark]) -> tuple[Json, ...]:
+    return tuple({"at": mark.at, "locator": mark.locator} for mark in marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,7 @@ class Version:
     title: str
     word_count: int
     replaced_at: datetime
+    content_id: str
     text: str = ""
 
 

@@ -12,7 +12,7 @@ from commonplace.store.events import log
 _JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN
               (SELECT library_id, id FROM items WHERE content_id = :content_id)"""
 _OWN_KEY = "key = 'past:' || id"
-_COLUMNS = ("id", "key", "hash", "text", "url", "segments", "about", "created_at")
+_COLUMNS = ("id", "key", "edit_of", "hash", "text", "url", "segments", "about", "created_at")
 
 
 class Contents(Table):

@@ -15,6 +15,8 @@ _BY_CONTENT = (
     rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items")
     + " WHERE i.content_id = c.id"
 )
+# The item of a source, also if somebody has edited its text.
+OF_SOURCE = "(c.id = :content_id OR (c.edit_of <> '' AND c.edit_of = :key))"
 # Fields of an existing item that an import updates.
 _IMPORTED = (
     "content_id",
@@ -48,7 +50,8 @@ def find_same(tx: Tx, scope: Scope, content: Content, item: Item) -> Item | None
         # A caller that waits for the text is never given an item that is still to be read.
         unread=item.ingest_status is not None,
     )
-    found = None if item.kind == "text" else find("c.id = :content_id", {"content_id": content.id})
+    of_source = {"content_id": content.id, "key": content.key}
+    found = None if item.kind == "text" else find(OF_SOURCE, of_source)
     if found is not None or item.kind == "url" or not content.text:
         return found
     return find("c.hash = :hash AND i.title = :title", {"hash": content.hash, "title": item.title})

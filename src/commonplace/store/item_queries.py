@@ -114,13 +114,12 @@ class ItemQueries(IndexedTable):
     def find_by_key(
         self, tx: Tx, scope: Scope, key: str, entity_type: str, *, token_id: str | None = None
     ) -> tuple[Content | None, Item | None]:
-        """Return the content of a key, and the item that has it: one in scope, or one that the
-        token added and nobody has filed."""
+        """Return the content of a key, and the item that has it, or an edited text of it: one in
+        scope, or one that the token added and nobody has filed."""
         content = contents.get_content_by_key(tx, key)
-        if content is None:
-            return None, None
+        of_source = {"content_id": content and content.id, "key": content.key if content else key}
         return content, duplicates.find_visible(
-            tx, scope, token_id, entity_type, "c.id = :content_id", {"content_id": content.id}
+            tx, scope, token_id, entity_type, duplicates.OF_SOURCE, of_source
         )
 
     @reads

@@ -254,6 +254,25 @@ class Items(item_queries.ItemQueries):
         return after
 
     @writes
+    def keep_source(
+        self,
+        tx: Tx,
+        scope: Scope,
+        item_id: str,
+        content: Content,
+        word_count: int,
+        *,
+        expected_revision: int,
+    ) -> Item:
+        """Store a text that the source of an edited item has now, as a version of the item."""
+        before = item_queries.find_at(tx, scope, item_id, expected_revision)
+        content_id = contents.replace_content(tx, content, now())
+        if not versions.keep_source(tx, before, replace(content, id=content_id), word_count, now()):
+            contents.drop_unused_content(tx, content_id)
+            return before
+        return self._update(tx, scope, item_id, {})
+
+    @writes
     def set_derived(self, tx: Tx, made: Sequence[Annotation]) -> None:
         """Store fields and key points derived from texts, without a new revision.
 

@@ -13,6 +13,7 @@ from commonplace.errors import Invalid
 from commonplace.model import AUTHORED, FullItem, Json, Origin, Relation, parse_time
 
 LONGEST_TITLE = 500
+LONGEST_LINE = 120  # of a text that becomes its title
 # Fields of an item in the order of a file, which leaves them out where they have this value.
 FIELDS: Json = {
     "url": None,
@@ -101,6 +102,11 @@ def split_front_matter(source: str) -> tuple[str | None, str]:
     if not opening or not closing:
         return None, source
     return source[opening.end() : closing.start()], source[closing.end() :]
+
+
+def first_line(text: str) -> str:
+    """Return the title of a note that has no other."""
+    return text.lstrip().partition("\n")[0].strip("# \t\r")[:LONGEST_LINE].strip()
 
 
 def heading(line: str) -> str:

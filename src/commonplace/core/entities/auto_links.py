@@ -11,11 +11,9 @@ from datetime import timedelta
 from functools import cache, partial
 
 from commonplace.core.entities.neighbours import Neighbourhood, Neighbours
-from commonplace.core.ingest.pipeline import job_for
 from commonplace.core.jobs.worker import run_each
 from commonplace.model import (
     EMBED,
-    LINK,
     EntityType,
     Item,
     ItemRef,
@@ -148,16 +146,3 @@ class LinkJobs:
         await self._auto_linker.link(
             Scope(job.library_id, None if folders is None else frozenset(folders), kb_only), item
         )
-
-
-def link_job(scope: Scope, item: Item) -> Job:
-    """Queue linking within the writer's scope: links to items they cannot see would use up the
-    limit."""
-    return job_for(
-        item,
-        LINK,
-        {
-            "folders": None if scope.folders is None else sorted(scope.folders),
-            "kb_only": scope.kb_only,
-        },
-    )

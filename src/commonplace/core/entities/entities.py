@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from commonplace.core.entities import validation as rules
-from commonplace.core.entities.auto_links import AutoLinker, link_job
+from commonplace.core.entities.auto_links import AutoLinker
 from commonplace.core.entities.candidates import PARTS, Draft, Part
 from commonplace.core.entities.conflicts import (
     Conflicts,
@@ -16,7 +16,7 @@ from commonplace.core.entities.conflicts import (
     SimilarStatement,
 )
 from commonplace.core.entities.judgement import BAR
-from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, unpacked
+from commonplace.core.ingest.pipeline import IN_CALL, IngestPipeline, Prepared, link_job, unpacked
 from commonplace.core.ingest.sources import private_key
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb

@@ -21,6 +21,7 @@ from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
     BY_MODEL,
     EMBED,
+    LINK,
     TRANSFORM,
     Annotation,
     EntityType,
@@ -341,6 +342,13 @@ def job_for(item: Item, kind: str, payload: Json | None = None) -> Job:
     return Job(
         id=new_id(), library_id=item.library_id, item_id=item.id, kind=kind, payload=payload or {}
     )
+
+
+def link_job(scope: Scope, item: Item) -> Job:
+    """Queue linking within the writer's scope: links to items they cannot see would use up the
+    limit."""
+    folders = None if scope.folders is None else sorted(scope.folders)
+    return job_for(item, LINK, {"folders": folders, "kb_only": scope.kb_only})
 
 
 WORDS = 200_000  # of the texts in memory at once

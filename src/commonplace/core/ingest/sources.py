@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
@@ -17,10 +17,10 @@ from commonplace.model import (
     FeedEntry,
     Fetched,
     Json,
-    Mark,
     Progress,
     digest,
     no_progress,
+    segments,
 )
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
@@ -83,10 +83,6 @@ def metadata_of(content: Content) -> Json:
 
 def url_key(url: str) -> str:
     return f"url:{canonical(url)}"
-
-
-def segments(marks: Sequence[Mark]) -> tuple[Json, ...]:
-    return tuple({"at": mark.at, "locator": mark.locator} for mark in marks)
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:

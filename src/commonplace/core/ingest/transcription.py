@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline
-from commonplace.core.ingest.sources import MEGABYTE, metadata_of, segments
+from commonplace.core.ingest.sources import MEGABYTE, metadata_of
 from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
     error_message,
@@ -36,6 +36,7 @@ from commonplace.model import (
     Scope,
     Utterance,
     now,
+    segments,
 )
 from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
 from commonplace.settings import Settings

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, job_for
+from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import (
     KeyedLock,
     Sources,
@@ -17,6 +17,7 @@ from commonplace.core.ingest.sources import (
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
 from commonplace.core.items.epic_status import Epics
+from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
@@ -51,6 +52,7 @@ class Library(Service):
     _pipeline: IngestPipeline
     _quota: Quota
     _epics: Epics
+    _editor: TextEditor
     auto_transforms: bool  # whether a model is configured; without one, all is done in the call
     _turns: KeyedLock = field(default_factory=KeyedLock, init=False)
 
@@ -105,6 +107,8 @@ class Library(Service):
             self._store.items.find_by_key, scope, entity_type=entity_type, token_id=token_id
         )
         stored, item = await find(url_key(url))
+        if item is not None and stored is None:  # only its edited text is left
+            return await self._store.contents.get(item.content_id), item
         if stored:
             return stored, item
         content = await self._sources.read(url, progress, queue=queue)
@@ -190,7 +194,8 @@ class Library(Service):
     @verb(WRITE, target="item_id")
     async def refresh(self, caller: Caller, item_id: str) -> Item:
         """Fetch the item's page again, and replace text and sections in one transaction. Title and
-        tags chosen by people stay.
+        tags chosen by people stay, and so does a text that somebody has edited: that of the page
+        becomes a version.
 
         Libraries that share the old text keep it. The next add of the URL gets the new one.
         """
@@ -204,34 +209,13 @@ class Library(Service):
         content = await self._sources.read(item.url, queue=caller.queue)
         if recording_of(content) is not None:
             raise Invalid("The URL now leads to a recording. Add it as a new item.")
-        return await retry_on_conflict(
-            partial(self._replace_content, caller, item.id, content), guarded=False
-        )
 
-    async def _replace_content(self, caller: Caller, item_id: str, content: Content) -> Item:
-        """Replace the content. Reads the item again, since it may have changed during the fetch."""
-        item = await self._store.items.get(caller.scope, ItemRef(id=item_id))
-        before = await self._store.contents.get(item.content_id)
-        title = content.about["title"] if item.title == before.about.get("title") else item.title
-        about = {name: value for name, value in item.metadata.items() if name != "truncated"}
-        about |= {"truncated": True} if content.about.get("truncated") else {}
-        made = await self._pipeline.prepare(
-            replace(item, title=title, metadata=about), content.text, content.marks
-        )
-        changes = {name: getattr(made.item, name) for name in ("title", *OF_THE_TEXT)}
-        renewed = await self._store.items.replace_content(
-            caller.scope,
-            item.id,
-            replace(content, id=new_shared_id()),
-            changes,
-            sections=made.sections,
-            stamp=self._embedder.stamp,
-            jobs=made.jobs,
-            expected_revision=item.revision,
-        )
-        if made.jobs:
-            await self._wake.signal()
-        return renewed
+        async def replace_text() -> Item:
+            # read again: it may have changed during the fetch
+            current = await self._store.items.get(caller.scope, ItemRef(id=item.id))
+            return await self._editor.refetched(caller, current, content)
+
+        return await retry_on_conflict(replace_text, guarded=False)
 
     @verb(WRITE, target="item_id")
     async def retry(self, caller: Caller, item_id: str) -> Item:
@@ -306,7 +290,7 @@ class Library(Service):
         changes: dict[str, Any],
         expected_revision: int | None = None,
     ) -> Item:
-        """Change title, tags, category, in_kb or archived. Leaving the KB drops the sections,
+        """Change text, title, tags, category, in_kb or archived. Leaving the KB drops the sections,
         returning creates them again."""
         updated = await retry_on_conflict(
             partial(self._update, caller, item_id, changes, expected_revision),
@@ -325,9 +309,13 @@ class Library(Service):
             raise ForbiddenScope("A token limited to the KB cannot remove items from it.")
         if not changes:
             raise Invalid("There is nothing to change. Name at least one field.")
-        updated, _ = await self._pipeline.change(
-            caller.scope, item, derive_changes(item, changes), expected_revision
-        )
+        others = {name: value for name, value in changes.items() if name != "text"}
+        derived = derive_changes(item, others) if others else {}
+        if "text" in changes:
+            return await self._editor.edit(
+                caller.scope, item, changes["text"], derived, expected_revision
+            )
+        updated, _ = await self._pipeline.change(caller.scope, item, derived, expected_revision)
         return updated
 
     @verb(DELETE, target="item_id")

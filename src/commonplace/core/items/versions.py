@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
-from commonplace.core.people.authorization import READ, Service, verb
+from commonplace.core.items.text_editor import TextEditor
+from commonplace.core.people.authorization import READ, WRITE, Service, verb
 from commonplace.errors import NotFound
 from commonplace.model import Caller, Item, ItemRef, Version
+from commonplace.store.optimistic import retry_on_conflict
 
 AROUND = 2  # unchanged lines shown around a change
 MOST_LINES = 20_000  # of both texts together; longer ones take too long to compare
@@ -38,6 +40,8 @@ class VersionDiff:
 
 @dataclass(eq=False)
 class Versions(Service):
+    _editor: TextEditor
+
     @verb(READ, "versions", target="item_id")
     async def of(self, caller: Caller, item_id: str) -> list[Version]:
         """Return versions newest first, without their texts."""
@@ -48,6 +52,21 @@ class Versions(Service):
     async def get(self, caller: Caller, item_id: str, revision: int) -> Version:
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.get(caller.scope, item.id, revision)
+
+    @verb(WRITE, "restore_version", target="item_id")
+    async def restore(
+        self, caller: Caller, item_id: str, revision: int, expected_revision: int | None = None
+    ) -> Item:
+        """Make the text of a version the item's text again."""
+
+        async def restore_text() -> Item:
+            item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+            version = await self._store.versions.get(caller.scope, item.id, revision)
+            return await self._editor.restore(
+                caller.scope, item, version, expected_revision or item.revision
+            )
+
+        return await retry_on_conflict(restore_text, guarded=expected_revision is not None)
 
     @verb(READ, "versions", target="item_id")
     async def compare(self, caller: Caller, item_id: str, revision: int) -> VersionDiff:

@@ -18,6 +18,7 @@ from commonplace.malloc_trim import release_memory
 from commonplace.model import EMBED, INGEST, TRANSFORM, WEBHOOK, Job, now
 from commonplace.ports import Wake
 from commonplace.store import Store
+from commonplace.store.versions import KEPT_FOR
 
 log = logging.getLogger(__name__)
 LEASE_SECONDS = 120
@@ -211,6 +212,7 @@ class Worker:
             await self._store.jobs.prune(now() - timedelta(days=1))
             await self._store.idempotency.prune()
             await self._store.events.prune(now() - EVENTS_KEPT)
+            await self._store.versions.prune(now() - KEPT_FOR)
         return 0
 
     async def _let_others_pass(self, kind: str) -> None:

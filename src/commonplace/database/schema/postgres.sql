@@ -178,6 +178,7 @@ CREATE INDEX oauth_secrets_expire ON oauth_secrets (expires_at);
 CREATE TABLE contents (
   id TEXT PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,   -- canonical URL; for private text: library, scope and hash
+  edit_of TEXT NOT NULL DEFAULT '',  -- the key of the source that a library has edited the text of
   hash TEXT NOT NULL,         -- of the text
   url TEXT,
   created_at BIGINT NOT NULL,
@@ -188,6 +189,7 @@ CREATE TABLE contents (
   text TEXT NOT NULL
 );
 CREATE INDEX contents_hash ON contents (hash);
+CREATE INDEX contents_edited ON contents (edit_of) WHERE edit_of <> '';
 
 -- Addresses that redirected to another one when they were fetched, where the content is kept.
 CREATE TABLE redirects (

@@ -173,6 +173,11 @@ class RecentItems(Input):
 
 class ItemFields(Input):
     title: Title
+    text: Annotated[
+        str,
+        chars(1, 500_000, "Not of tasks, epics and projects. The old text becomes a version"),
+        NOT_BLANK,
+    ]
     tags: Annotated[Words, about("Tags, in the place of those that are there"), Cli("--tag")]
     category: Annotated[
         Word | None, about("A category of your own, or one that the transform chooses")
@@ -184,7 +189,7 @@ class ItemFields(Input):
 ChangeItem = patch_of(
     "ChangeItem",
     ItemFields,
-    "title tags category in_kb archived",
+    "title text tags category in_kb archived",
     item_id=(ItemId, ...),
     expected_revision=(ExpectedRevision, None),
 )
@@ -480,15 +485,7 @@ ACTIONS = (
         "POST /api/v1/items/{item_id}/refresh",
         cli="refresh",
         description="Replaces text and sections in one transaction; your title and tags stay. "
+        "A text that was edited stays too, and that of the page becomes a version. "
         "Other libraries keep their text; new additions of the URL get the new text.",
-    ),
-    Action(
-        "retry_item",
-        "Retry failed work of an item",
-        OneItem,
-        "library.retry",
-        ITEM,
-        "POST /api/v1/items/{item_id}/retry",
-        cli="retry",
     ),
 )

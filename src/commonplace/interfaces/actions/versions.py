@@ -4,8 +4,16 @@ from typing import Annotated
 
 from commonplace import model
 from commonplace.interfaces.actions.action import Action
-from commonplace.interfaces.actions.fields import WHOLE, Cli, Id, Input, OneOf, number
-from commonplace.interfaces.actions.items import OneItem
+from commonplace.interfaces.actions.fields import (
+    WHOLE,
+    Cli,
+    ExpectedRevision,
+    Id,
+    Input,
+    OneOf,
+    number,
+)
+from commonplace.interfaces.actions.items import ITEM, OneItem
 from commonplace.interfaces.actions.shapes import Field, Listing, Shape, said
 
 
@@ -13,6 +21,10 @@ class OneVersion(OneItem):
     revision: Annotated[
         int, number(1, 2**31 - 1, "As the list of versions tells it"), WHOLE, Cli(argument=True)
     ]
+
+
+class VersionToRestore(OneVersion):
+    expected_revision: ExpectedRevision = None
 
 
 class OneJob(Input):
@@ -78,12 +90,31 @@ ACTIONS = (
         description="Returns a line diff against the next version, or against the current text.",
     ),
     Action(
+        "restore_version",
+        "Restore an earlier version",
+        VersionToRestore,
+        "versions.restore",
+        ITEM,
+        "POST /api/v1/items/{item_id}/versions/{revision}/restore",
+        cli="history",
+        description="Makes its text the item's text again. The present text becomes a version.",
+    ),
+    Action(
         "get_job",
         "Read the status of a job",
         OneJob,
         "library.job",
         JOB,
         "GET /api/v1/jobs/{job_id}",
+    ),
+    Action(
+        "retry_item",
+        "Retry failed work of an item",
+        OneItem,
+        "library.retry",
+        ITEM,
+        "POST /api/v1/items/{item_id}/retry",
+        cli="retry",
     ),
     Action(
         "retry_job",

@@ -192,12 +192,20 @@ async def history(
     diff: Annotated[
         bool, typer.Option("--diff", help="Compare the revision with the next one.")
     ] = False,
+    restore: Annotated[
+        bool, typer.Option("--restore", help="Make its text the item's text again.")
+    ] = False,
 ) -> None:
-    """List, show or compare an item's earlier versions. Without REVISION, lists them."""
+    """List, show, compare or restore an item's earlier versions. Without REVISION, lists them."""
     if "revision" not in given:
-        if diff:
-            raise Invalid("--diff needs a REVISION; `commonplace history ITEM` lists them.")
+        if diff or restore:
+            option = "--restore" if restore else "--diff"
+            raise Invalid(f"{option} needs a REVISION; `commonplace history ITEM` lists them.")
         await run(session, "list_versions", given)
+    elif restore:
+        found = await answer(session, "restore_version", given)
+        await run_jobs(session.services, "Making vectors")
+        show(session, "restore_version", found, given)
     else:
         await run(session, "compare_version" if diff else "get_version", given)
 

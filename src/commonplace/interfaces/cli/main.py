@@ -33,7 +33,7 @@ COMMANDS = {
     "items": {
         "add": "Add web pages, files or standard input.",
         "get": "Show an item or entity in full.",
-        "history": "List, show or compare an item's earlier versions.",
+        "history": "List, show, compare or restore an item's earlier versions.",
         "refresh": "Fetch an item's page again.",
         "retry": "Retry failed work of an item: fetching, transcription, vectors, summary.",
         "disk publish": "Publish a disk, or unpublish it.",

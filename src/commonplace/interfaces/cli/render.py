@@ -253,6 +253,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     },
     "get_version": "{text}",
     "compare_version": _difference,
+    "restore_version": "Restored revision {given[revision]}: {title} ({id})",
     "get_disk": _disk,
     "preview_disk": _disk,
     "list_disks": {

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,6 +30,7 @@ from commonplace.model import Caller, Json as Values
 LONGEST_KEY = 200  # of an Idempotency-Key
 IF_REVISION = "expected_revision"
 NEVER = 0  # a revision that nothing has
+_WHOLE = re.compile("[0-9]{1,10}")
 _IN_BODY = ("POST", "PATCH")
 # Actions that also answer as a stream, where the client accepts one.
 STREAMS = {"list_events": stream_events}
@@ -128,7 +130,16 @@ async def _values(action: Action, request: Request) -> dict[str, Any]:
     if unknown := asked.keys() - {*action.query}:
         raise Invalid(f"Unknown field `{min(unknown)[:100]}` in the address; send it in the body.")
     asked = {name: _as_bool(name, value) for name, value in asked.items()}
-    return {"values": values | asked | path}
+    return {"values": values | asked | _numbered(action, path)}
+
+
+def _numbered(action: Action, path: Values) -> Values:
+    """Return the fields of the path, with numbers where the input has them."""
+    fields = action.input.model_fields
+    return {
+        name: int(value) if fields[name].annotation is int and _WHOLE.fullmatch(value) else value
+        for name, value in path.items()
+    }
 
 
 def _query(action: Action, request: Request) -> Values:

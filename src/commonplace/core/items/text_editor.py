@@ -1,0 +1,153 @@
+"""Replace the text of an item, in one transaction with its sections, version and jobs: edits,
+restored versions, pages that were fetched again."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, link_job
+from commonplace.core.ingest.sources import url_key
+from commonplace.core.items.drafts import Changes, require_revision
+from commonplace.errors import Invalid
+from commonplace.model import (
+    Caller,
+    Content,
+    EntityType,
+    Item,
+    Mark,
+    Origin,
+    Scope,
+    Version,
+    new_shared_id,
+)
+from commonplace.model.workflow import with_article
+from commonplace.ports import Embedder, Wake
+from commonplace.store import Store
+from commonplace.text import chunking
+from commonplace.text.front_matter import first_line
+from commonplace.text.marks import carry_marks
+
+# Their texts change with their other fields.
+ROUTES = {
+    EntityType.TASK: "PATCH /api/tasks/{id}",
+    EntityType.EPIC: "PATCH /api/entities/{id}",
+    EntityType.PROJECT: "PATCH /api/entities/{id}",
+}
+
+
+@dataclass(eq=False)
+class TextEditor:
+    _store: Store
+    _embedder: Embedder
+    _pipeline: IngestPipeline
+    _wake: Wake
+
+    async def edit(
+        self, scope: Scope, item: Item, text: str, changes: Changes, expected_revision: int
+    ) -> Item:
+        """Give an item another text, which only its library has. The pages and times of the old
+        text stay beside their words."""
+        _require_text(item)
+        if item.entity_type in ROUTES:
+            raise Invalid(
+                f"The text of {with_article(item.entity_type)} cannot be changed here. Send it "
+                f"as `content` with {ROUTES[EntityType(item.entity_type)]}."
+            )
+        require_revision(item, expected_revision)
+        before = await self._store.contents.get(item.content_id)
+        changes = _titled(item, before.text, text) | changes
+        if text == before.text:
+            changed, _ = await self._pipeline.change(scope, item, changes, expected_revision)
+            return changed
+        marks = await asyncio.to_thread(carry_marks, before.marks, before.text, text)
+        made, changes = await self._prepared(item, text, marks, changes)
+        content = before.edited(new_shared_id(), text, marks, _source(item, before))
+        return await self._replace(scope, item, content, made, changes, expected_revision)
+
+    async def restore(
+        self, scope: Scope, item: Item, version: Version, expected_revision: int
+    ) -> Item:
+        """Give an item the text of a version. Its present text becomes a version."""
+        _require_text(item)
+        require_revision(item, expected_revision)
+        content = await self._store.contents.get(version.content_id)
+        present = await self._store.items.text(item)
+        made, changes = await self._prepared(
+            item, content.text, content.marks, _titled(item, present, content.text)
+        )
+        content = replace(content, id=new_shared_id())  # its key leads to the one that is there
+        return await self._replace(scope, item, content, made, changes, expected_revision)
+
+    async def refetched(self, caller: Caller, item: Item, content: Content) -> Item:
+        """Give an item the text that its source has now. An edited text stays, and that of the
+        source becomes a version."""
+        before = await self._store.contents.get(item.content_id)
+        new = replace(content, id=new_shared_id())
+        if before.edit_of:
+            words = await asyncio.to_thread(chunking.count, content.text)
+            return await self._store.items.keep_source(
+                caller.scope, item.id, new, words, expected_revision=item.revision
+            )
+        title = content.about["title"] if item.title == before.about.get("title") else item.title
+        about = {name: value for name, value in item.metadata.items() if name != "truncated"}
+        about |= {"truncated": True} if content.about.get("truncated") else {}
+        made, changes = await self._prepared(
+            item, content.text, content.marks, {"title": title, "metadata": about}
+        )
+        return await self._replace(caller.scope, item, new, made, changes, item.revision)
+
+    async def _prepared(
+        self, item: Item, text: str, marks: Sequence[Mark], changes: Changes
+    ) -> tuple[Prepared, Changes]:
+        made = await self._pipeline.prepare(
+            replace(item, **changes),
+            text,
+            marks,
+            auto_transform=item.metadata.get("auto_transform") is True,
+        )
+        return made, changes | {name: getattr(made.item, name) for name in OF_THE_TEXT}
+
+    async def _replace(
+        self,
+        scope: Scope,
+        item: Item,
+        content: Content,
+        made: Prepared,
+        changes: Changes,
+        expected_revision: int,
+    ) -> Item:
+        linked = item.entity_type != EntityType.DOCUMENT
+        jobs = [*made.jobs, link_job(scope, made.item)] if linked else made.jobs
+        changed = await self._store.items.replace_content(
+            scope,
+            item.id,
+            content,
+            changes,
+            sections=made.sections,
+            stamp=self._embedder.stamp,
+            jobs=jobs,
+            expected_revision=expected_revision,
+        )
+        if jobs:
+            await self._wake.signal()
+        return changed
+
+
+def _require_text(item: Item) -> None:
+    if item.state != "ready":
+        raise Invalid(f"The item has no text to edit: it is {item.state}.", status=item.state)
+
+
+def _source(item: Item, before: Content) -> str:
+    """Return the key by which the source of an edited text is found again; notes have none."""
+    if before.edit_of or item.kind == "text":
+        return before.edit_of
+    moved = before.key.startswith("past:")  # somebody has fetched the page again
+    return url_key(item.url) if moved and item.url else before.key
+
+
+def _titled(item: Item, before: str, after: str) -> Changes:
+    """Let the title of a person's note follow its first line."""
+    follows = item.origin == Origin.YOU and item.kind == "text"
+    title = first_line(after)
+    return {"title": title} if follows and title and item.title == first_line(before) else {}
