@@ -67,8 +67,8 @@ class Library:
     def scope(self, *folders: str, kb_only: bool = False) -> Scope:
         return Scope(self.id, frozenset(folders) if folders else None, kb_only)
 
-    async def folder(self, name: str) -> str:
-        folder = Folder(id=new_id(), library_id=self.id, name=name, created_at=now())
+    async def folder(self, name: str, parent_id: str | None = None) -> str:
+        folder = Folder(new_id(), self.id, name, now(), parent_id)
         await self.store.folders.create(folder)
         return folder.id
 

@@ -1,12 +1,23 @@
 """Folders: names, scopes, and what goes with them when they go."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from types import NoneType
 
 import pytest
 
-from commonplace.errors import NameTaken, NotFound
-from commonplace.model import Folder, FolderImpact, ItemFilter, ItemRef, Token, new_id, now
+from commonplace.errors import Invalid, NameTaken, NotFound
+from commonplace.model import (
+    Folder,
+    FolderImpact,
+    ItemFilter,
+    ItemRef,
+    Token,
+    folder_list,
+    new_id,
+    now,
+)
+from commonplace.store import Store
 from tests.contract.library import Library
 
 pytestmark = pytest.mark.anyio
@@ -47,13 +58,15 @@ async def test_a_folder_made_is_the_folder_read(ann: Library) -> None:
 
 async def test_renaming_minds_the_scope_and_the_other_names(ann: Library, bob: Library) -> None:
     work, home = await ann.folder("work"), await ann.folder("home")
-    rename = ann.store.folders.rename
-    assert (await rename(ann.scope(), work, "WORK")).name == "WORK", "its own name is not taken"
+    change = ann.store.folders.change
+    assert (await change(ann.scope(), work, {"name": "WORK"})).name == "WORK", (
+        "its own name is not taken"
+    )
     with pytest.raises(NameTaken):
-        await rename(ann.scope(), work, "Home")
+        await change(ann.scope(), work, {"name": "Home"})
     for scope in (ann.scope(home), bob.scope()):
         with pytest.raises(NotFound):
-            await rename(scope, work, "mine")
+            await change(scope, work, {"name": "mine"})
 
 
 async def test_deleting_a_folder_keeps_its_items_unless_asked(ann: Library) -> None:
@@ -154,3 +167,117 @@ async def test_what_goes_with_a_folder_is_known_beforehand(ann: Library, bob: Li
     for scope in (bob.scope(), ann.scope(home)):
         with pytest.raises(NotFound):
             await ann.store.folders.folder_impact(scope, work)
+
+
+async def chain_of(ann: Library, *names: str) -> list[str]:
+    """Make folders, each in the one before."""
+    made: list[str] = []
+    for name in names:
+        made.append(await ann.folder(name, made[-1] if made else None))
+    return made
+
+
+async def labels(ann: Library, *scope: str) -> list[str]:
+    found = await ann.store.folders.list_folders(ann.scope(*scope))
+    return [node.label for node in folder_list(found)]
+
+
+async def test_names_are_unique_only_among_siblings(ann: Library) -> None:
+    work, home = await ann.folder("Work"), await ann.folder("Home")
+    notes = await ann.folder("\u01f0otes", work)
+    await ann.folder("\u01f0otes", home)
+    with pytest.raises(NameTaken):
+        await ann.folder("J\u030cOTES", work)
+    with pytest.raises(NameTaken):
+        await ann.store.folders.change(ann.scope(), notes, {"parent_id": home})
+    assert await labels(ann) == ["Home", "Home / \u01f0otes", "Work", "Work / \u01f0otes"]
+    with pytest.raises(NotFound):
+        await ann.folder("Lost", "nowhere")
+
+
+async def test_folders_are_counted_without_those_below(ann: Library) -> None:
+    work, deep = await chain_of(ann, "Work", "Deep")
+    await ann.add("one", folder=work)
+    await ann.add("two", folder=deep)
+    await ann.add("three", folder=deep)
+    found = await ann.store.folders.list_folders(ann.scope())
+    assert {f.name: f.item_count for f in found} == {"Work": 1, "Deep": 2}
+
+
+async def test_nesting_is_eight_deep_and_never_a_cycle(ann: Library, bob: Library) -> None:
+    made = await chain_of(ann, *"12345678")
+    change = ann.store.folders.change
+    with pytest.raises(Invalid, match="8 deep"):
+        await ann.folder("9", made[-1])
+    top, below = await chain_of(ann, "a", "b")
+    with pytest.raises(Invalid, match="8 deep"):
+        await change(ann.scope(), top, {"parent_id": made[6]})
+    await change(ann.scope(), top, {"parent_id": made[5]})
+    for inside in (made[2], made[3], made[7], below):
+        with pytest.raises(Invalid, match="into itself"):
+            await change(ann.scope(), made[2], {"parent_id": inside})
+    with pytest.raises(NotFound):
+        await change(ann.scope(), top, {"parent_id": await bob.folder("bob's")})
+    await change(ann.scope(), made[2], {"parent_id": None})
+    assert "3 / 4 / 5 / 6 / a / b" in await labels(ann)
+
+
+async def test_a_scope_is_the_folders_it_lists_and_no_parent_shows(ann: Library) -> None:
+    top, middle, low = await chain_of(ann, "top", "middle", "low")
+    hidden = await ann.add("quartz", folder=middle)
+    assert await labels(ann, top, low) == ["low", "top"]
+    [alone] = await ann.store.folders.list_folders(ann.scope(low))
+    assert alone.parent_id is None
+    assert await labels(ann, middle, low) == ["middle", "middle / low"]
+    assert await ann.found("quartz", ann.scope(top, low)) == []
+    with pytest.raises(NotFound):
+        await ann.store.items.get(ann.scope(top), ItemRef(id=hidden.id))
+
+
+async def test_folders_in_a_deleted_one_move_up(ann: Library) -> None:
+    top, middle = await chain_of(ann, "top", "middle")
+    await ann.folder("Notes", top)
+    await ann.folder("notes 2", top)
+    notes = await ann.folder("notes", middle)
+    await ann.folder("below", notes)
+    kept = await ann.add("quartz", folder=notes)
+    await ann.store.folders.delete(ann.scope(), middle, cascade_items=True)
+    assert await labels(ann) == [
+        *("top", "top / Notes", "top / notes 2", "top / notes 3", "top / notes 3 / below")
+    ]
+    assert (await ann.store.items.get(ann.scope(notes), ItemRef(id=kept.id))).folders == (notes,)
+    await ann.store.folders.delete(ann.scope(), top, cascade_items=False)
+    assert await labels(ann) == ["Notes", "notes 2", "notes 3", "notes 3 / below"]
+
+
+async def test_moves_at_once_make_no_cycle_and_stay_within_the_depth(
+    open_store: Callable[[], Awaitable[Store]], ann: Library
+) -> None:
+    """Each move alone is allowed; several stores are several processes."""
+    stores = [await open_store() for _ in range(3)]
+    for turn in range(6):
+        rings = [await ann.folder(f"{turn}.{n}") for n in range(4)]
+        left, right = [
+            await chain_of(ann, *(f"{side}{turn}.{n}" for n in range(5))) for side in "lr"
+        ]
+        moves = [(rings[n], rings[(n + 1) % 4]) for n in range(4)]
+        moves += [(left[0], right[2]), (right[0], left[2]), (right[3], left[4])]
+        outcomes = await asyncio.gather(
+            *(
+                stores[n % 3].folders.change(ann.scope(), folder, {"parent_id": parent})
+                for n, (folder, parent) in enumerate(moves)
+            ),
+            *(
+                store.folders.create(Folder(new_id(), ann.id, f"new {turn}", now(), right[4]))
+                for store in stores
+            ),
+            stores[0].folders.delete(ann.scope(), rings[0], cascade_items=False),
+            return_exceptions=True,
+        )
+        assert {type(each) for each in outcomes} <= {NoneType, Folder, Invalid, NameTaken, NotFound}
+        found = await ann.store.folders.list_folders(ann.scope())
+        nodes = folder_list(found)
+        assert len(nodes) == len(found), "no folder is in a cycle"
+        assert max(len(node.names) for node in nodes) <= 8
+        names = [(f.parent_id, f.name) for f in found]
+        assert len(set(names)) == len(names)

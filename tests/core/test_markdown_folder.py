@@ -14,7 +14,7 @@ from commonplace.core.items.drafts import Draft
 from commonplace.core.services import Services
 from commonplace.core.transfer.markdown_folder import ImportResult, export_folder, import_folder
 from commonplace.errors import ForbiddenScope, Invalid
-from commonplace.model import Caller, FullItem, ItemFilter, Mode, Outcome
+from commonplace.model import Caller, FullItem, ItemFilter, Mode, Outcome, folder_list
 from commonplace.settings import Settings
 from commonplace.text import front_matter
 
@@ -46,7 +46,10 @@ class Shelf:
         )
 
     async def give_out(self, folder: Path) -> int:
-        return await export_folder(self.app.library, self.app.versions, self.owner, folder, quiet)
+        app = self.app
+        return await export_folder(
+            app.library, app.versions, app.folders, self.owner, folder, quiet
+        )
 
     async def by_title(self) -> dict[str, FullItem]:
         items, _ = await self.app.library.page(self.owner, ItemFilter(), limit=100)
@@ -106,7 +109,40 @@ async def test_front_matter_folders_and_links_come_in(shelf: Shelf, vault: Path)
     assert [folder.name for folder in plan.folders] == ["work"]
     assert plan.text.endswith("[home](../Welcome.md).\r\nTwo lines, Windows ends.\r\n")
     assert rust.item.tags == ("rust", "lang")
-    assert [folder.name for folder in rust.folders] == ["work/deep"]
+    assert [folder.name for folder in rust.folders] == ["deep"]
+    listed = folder_list(await shelf.app.folders.list_folders(shelf.owner))
+    assert [node.path for node in listed] == ["work", "work/deep"]
+
+
+async def test_nested_folders_survive_an_export(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
+    above = None
+    for name in ("Work", "In/out", "Back\\slash", *"45678"):
+        above = (await shelf.app.folders.create(shelf.owner, name, above)).id
+        added = await shelf.app.library.add(shelf.owner, Draft("text", name, f"In {name}."))
+        await shelf.app.folders.file(shelf.owner, added.item.id, [above])
+    await shelf.give_out(tmp_path)
+    assert (tmp_path / "Work" / "In out" / "In out.md").exists()
+    assert (await other_shelf.take_in(tmp_path)).folders == 8
+    trees = [
+        [node.names for node in folder_list(await each.app.folders.list_folders(each.owner))]
+        for each in (shelf, other_shelf)
+    ]
+    assert trees[0] == trees[1] and len(trees[0][-1]) == 8
+    for title, one in (await shelf.by_title()).items():
+        assert [f.name for f in one.folders] == [title]
+
+
+async def test_files_that_lie_deeper_than_folders_can_be_nested(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    (tmp_path / "a/b/c/d/e/f/g/h/i").mkdir(parents=True)
+    (tmp_path / "a/b/c/d/e/f/g/h/i/Note.md").write_text("Down here.")
+    for created in (8, 0):
+        assert (await shelf.take_in(tmp_path)).folders == created
+    *_, last = folder_list(await shelf.app.folders.list_folders(shelf.owner))
+    assert last.names == (*"abcdefg", "h/i")
 
 
 async def test_what_came_in_is_found_at_once(shelf: Shelf, vault: Path) -> None:

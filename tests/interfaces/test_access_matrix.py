@@ -81,7 +81,7 @@ MISSING = (
 POSTS_THAT_READ = {"search", "search_items", "get_disks", "context"}
 # and these need a token of the whole library, or are for those who manage its members.
 WHOLE_LIBRARY = {
-    *("create_folder", "rename_folder", "delete_folder"),
+    *("create_folder", "update_folder", "delete_folder"),
     *("publish_disk", "unpublish_disk", "save_disk", "unsave_disk"),
     *("list_tokens", "create_token", "get_token", "revoke_token", "list_token_activity"),
 }

@@ -37,7 +37,11 @@ def commands(engine: str, folder: Path, request: pytest.FixtureRequest) -> Comma
 def full(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
     """A library with something of everything."""
     cli = commands(request.param, tmp_path / "full", request)
-    cli.text("folder", "create", "Work")
+    # The later a folder, the higher it lies: a backup has rows in any order.
+    for name in ("Work", "Projects", "All"):
+        cli.text("folder", "create", name)
+    cli.text("folder", "rename", "Work", "--parent", "Projects")
+    cli.text("folder", "rename", "Projects", "--parent", "All")
     cli.text(
         "add",
         "-",

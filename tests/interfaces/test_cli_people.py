@@ -22,6 +22,22 @@ def test_folders(cli: Commands) -> None:
     assert cli.json("folder", "delete", folder_id, "--cascade-items") == {"ok": True}
     assert (cli.json("folder", "list")["folders"], cli.json("list")["total"]) == ([], 0)
     assert "no folder" in cli.fails("folder", "delete", "Books")
+    cli.text("folder", "create", "Work")
+    cli.text("folder", "create", "Notes", "--parent", "work")
+    notes = cli.json("add", "-", "--folder", "home/Notes/2026", stdin="nested")["folder_id"]
+    assert cli.text("folder", "list").split()[-2:] == ["0", "Work/Notes"]
+    assert "2 folders are named 'notes'" in cli.fails("list", "--folder", "notes")
+    assert "Use an id or path: home/Notes, Work/Notes." in cli.fails(
+        "token", "create", "--name", "t", "--folder", "notes"
+    )
+    assert cli.json("token", "create", "--name", "t", "--folder", "home/notes/2026")["folders"] == [
+        notes
+    ]
+    assert "home/Notes/2026" in cli.text("token", "list")
+    moved = cli.json("folder", "rename", "Home/Notes", "--parent", "Work/Notes")
+    assert "into itself" in cli.fails("folder", "rename", "Work", "--parent", moved["id"])
+    assert cli.json("list", "--folder", "work/notes/notes/2026")["total"] == 1
+    assert cli.json("folder", "rename", "2026", "--parent", "")["parent_id"] is None
     assert "NAME must not be blank" in cli.fails("folder", "create", " ")
 
 

@@ -347,8 +347,9 @@ async def test_what_is_exported_is_ones_own(
 ) -> None:
     house, planted, _ = stage
     spy = Spy(planted)
+    app = house.app
     await export_folder(
-        house.app.library, house.app.versions, house.stranger, tmp_path, lambda done, total: None
+        app.library, app.versions, app.folders, house.stranger, tmp_path, lambda done, total: None
     )
     exported = files_in(tmp_path)
     assert exported

@@ -127,6 +127,17 @@ async def test_tokens_see_their_own_only(house: House, era: str, character: str)
     assert prompts >= {"start", "recall", "review_memory"}
     assert f"Hidden {name}" not in packed.messages[-1].content.resource.text
     if character == "one_folder":
+        await house.app.folders.update(
+            house.owner, house.folders["Red"], {"parent_id": house.folders["Blue"]}
+        )
+        async with connected(house, character, era) as client:
+            listed = (await client.list_resources()).resources
+            own = await read(client, f"commonplace://folder/{house.folders['Red']}")
+        async with connected(house, "owner", era) as client:
+            above = await read(client, f"commonplace://folder/{house.folders['Blue']}")
+        await house.app.folders.update(house.owner, house.folders["Red"], {"parent_id": None})
+        assert f"[Red](commonplace://folder/{house.folders['Red']})" in above
+        assert own.startswith("# Red\n")
         folders = [each.title for each in listed if "/folder/" in each.uri]
         assert folders == ["Red"]
 

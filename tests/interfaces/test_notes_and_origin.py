@@ -102,6 +102,7 @@ async def test_an_export_brings_notes_and_origins_back_and_nobody_forges_them(
     await markdown_folder.export_folder(
         house.app.library,
         house.app.versions,
+        house.app.folders,
         house.owner,
         tmp_path / "out",
         lambda done, total: None,

@@ -117,7 +117,7 @@ NAMED = {
 FOR_ALL_BUT_SCOPED = {"list_members"}
 # Conflicts with the state of something, not with a revision.
 CONFLICTS = {
-    *("rename_folder", "change_role", "remove_member"),
+    *("update_folder", "change_role", "remove_member"),
     *("update_candidate", "accept_candidate", "reject_candidate"),
 }
 

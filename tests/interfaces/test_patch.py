@@ -39,6 +39,7 @@ VALUES: Json = {
     "languages": ["python"],
     "metadata": {"depth": 7},
     "name": "Crimson",
+    "parent_id": "{parent}",
     "priority": "low",
     "project": "{second}",
     "role": "member",
@@ -79,7 +80,7 @@ class Things:
         notes = {"content": "We decided to paint the lighthouse.", "persist": True, "review": True}
         reflected = await self.client.post("/api/v1/memory/reflect", json=notes)
         ids["candidate"] = reflected.json()["candidates"][0]["candidate_id"]
-        ids["folder"] = house.folders["Red"]
+        ids["folder"], ids["parent"] = house.folders["Red"], house.folders["Blue"]
         members = (await self.client.get("/api/v1/members")).json()["members"]
         [ids["member"]] = [each["person_id"] for each in members if each["name"] == "Viewer"]
         return self
@@ -114,7 +115,7 @@ class Things:
 
 OF = {
     "update_item": "item",
-    "rename_folder": "folder",
+    "update_folder": "folder",
     "update_entity": "memory",
     "update_task": "task",
     "update_epic": "epic",

@@ -34,6 +34,34 @@ async def test_folders_are_made_renamed_and_deleted(owner: httpx.AsyncClient) ->
     ]
 
 
+async def test_folders_are_nested_and_moved(house: House, owner: httpx.AsyncClient) -> None:
+    red, blue = house.folders["Red"], house.folders["Blue"]
+    made = (await owner.post("/api/v1/folders", json={"name": "red", "parent_id": red})).json()
+    assert made["parent_id"] == made["folder"]["parent_id"] == red
+    path = f"/api/v1/folders/{made['id']}"
+    assert (await owner.patch(path, json={"name": "Deep"})).json()["parent_id"] == red
+    moved = (await owner.patch(path, json={"parent_id": blue})).json()
+    assert (moved["name"], moved["parent_id"]) == ("Deep", blue)
+    for body in ({"name": None}, {"parent_id": made["id"]}, {"parent_id": 3}):
+        assert (await owner.patch(path, json=body)).status_code == 422
+    circle = await owner.patch(f"/api/v1/folders/{blue}", json={"parent_id": made["id"]})
+    assert (circle.status_code, circle.json()["error"]) == (422, "invalid_request")
+    for parent in ("nowhere", house.folders["Theirs"]):
+        unknown = await owner.patch(path, json={"parent_id": parent})
+        assert (unknown.status_code, unknown.json()["error"]) == (404, "not_found")
+    async with house.client("one_folder") as one:
+        await owner.patch(f"/api/v1/folders/{red}", json={"parent_id": made["id"]})
+        [seen] = (await one.get("/api/v1/folders")).json()["folders"]
+        assert (seen["id"], seen["parent_id"]) == (red, None)
+        assert (await one.get(f"/api/v1/folders/{red}")).json()["parent_id"] is None
+        refused = await one.patch(f"/api/v1/folders/{red}", json={"parent_id": blue})
+        assert refused.status_code == 403
+    assert (await owner.delete(f"/api/v1/folders/{blue}")).status_code == 200
+    tops = [f for f in (await owner.get("/api/v1/folders")).json()["folders"] if not f["parent_id"]]
+    assert [f["name"] for f in tops] == ["Deep", "Green"]
+    assert (await owner.patch(path, json={"parent_id": None})).json()["parent_id"] is None
+
+
 async def test_deleting_a_folder_takes_its_own_items_along_only_when_asked(
     house: House, owner: httpx.AsyncClient
 ) -> None:

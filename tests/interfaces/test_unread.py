@@ -439,7 +439,12 @@ async def test_an_unread_item_cannot_be_published_and_only_its_own_words_are_exp
     assert (refused.status_code, "not been read" in refused.json()["message"]) == (422, True)
     assert (
         await export_folder(
-            house.app.library, house.app.versions, house.owner, tmp_path / "out", no_advance
+            house.app.library,
+            house.app.versions,
+            house.app.folders,
+            house.owner,
+            tmp_path / "out",
+            no_advance,
         )
         == 1
     )

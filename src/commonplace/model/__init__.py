@@ -2,6 +2,7 @@
 
 from commonplace.model.disks import *
 from commonplace.model.events import *
+from commonplace.model.folders import *
 from commonplace.model.ids import *
 from commonplace.model.items import *
 from commonplace.model.memory import *

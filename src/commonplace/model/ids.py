@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, groupby, islice
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from commonplace.errors import NotFound
 
@@ -111,7 +111,12 @@ class Stored:
     library_id: str
 
 
-S = TypeVar("S", bound=Stored)
+class Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+S = TypeVar("S", bound=Identified)
 
 
 def find_by_id(found: Iterable[S], wanted: str, what: str) -> S:

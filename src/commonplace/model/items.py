@@ -8,7 +8,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from commonplace.model.ids import Json, Stored, digest, normalize, now, parse_time
+from commonplace.model.folders import Folder
+from commonplace.model.ids import Json, Stored, digest, now, parse_time
 from commonplace.model.source_content import Mark
 
 BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
@@ -38,32 +39,6 @@ class Origin(StrEnum):
     AGENT = "agent"  # sent over MCP or REST with a token
     WEB = "web"  # fetched from an address
     UPLOAD = "upload"  # a file
-
-
-@dataclass(frozen=True, slots=True)
-class Folder(Stored):
-    name: str
-    created_at: datetime
-    item_count: int = 0
-
-
-def folder_name(name: str) -> str:
-    """Normalize a folder's name for display."""
-    return normalize("NFC", " ".join(name.split()))
-
-
-def folder_key(name: str) -> str:
-    """Return the key that folder names are compared by."""
-    return folder_name(name).casefold()
-
-
-@dataclass(frozen=True, slots=True)
-class FolderImpact:
-    """The effects of deleting a folder."""
-
-    items: int
-    alone: int  # of these, items in no other folder
-    tokens: int  # that see only this folder, and are revoked with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +419,7 @@ class FullItem:
     item: Item
     text: str
     sections: tuple[Section, ...]
-    folders: tuple[Folder, ...]  # in the reader's scope; not counted
+    folders: tuple[Folder, ...]  # in the reader's scope; neither counted nor nested
     transcription: Job | None = None  # while it is not done
     source_title: str | None = None
     segments: tuple[Json, ...] = ()  # of the content

@@ -1,15 +1,30 @@
-"""Folders: names, item counts, and the effects of deleting one."""
+"""Folders: names, nesting, item counts, and the effects of deleting one."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, count
 from typing import Any
 
 from commonplace.database import Tx, reads, writes
-from commonplace.errors import NameTaken, NotFound
-from commonplace.model import EventType, Folder, FolderImpact, Scope, now
+from commonplace.errors import Invalid, NameTaken
+from commonplace.model import (
+    DEEPEST,
+    EventType,
+    Folder,
+    FolderImpact,
+    Json,
+    Scope,
+    find_by_id,
+    folder_key,
+    folder_list,
+    now,
+)
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import items, rows
 from commonplace.store.events import log
+from commonplace.store.people.people import lock_library
 
-_FOLDERS = """SELECT d.library_id, d.id, d.name, d.created_at,
+_FOLDERS = """SELECT d.library_id, d.id, d.parent_id, d.name, d.created_at,
                      (SELECT count(*) FROM folder_items AS fi {of_kb}
                       WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
               FROM folders AS d WHERE d.library_id = :library_id"""
@@ -30,15 +45,18 @@ _SEES_ONLY = """library_id = :library_id AND whole_library = 0 AND revoked_at IS
 class Folders(IndexedTable):
     @writes
     def create(self, tx: Tx, folder: Folder) -> None:
-        """Create a folder. NameTaken: the library has one of that name, in any case."""
-        _refuse_taken(tx, folder.library_id, folder.name)
+        """Create a folder. NameTaken: there is one of that name, in any case, beside it."""
+        lock_library(tx, folder.library_id)
+        known = _all(tx, folder.library_id)
+        _require_place([*known, folder], folder)
         tx.run(
-            """INSERT INTO folders (library_id, id, name, name_key, created_at)
-               VALUES (:library_id, :id, :name, :name_key, :at)""",
+            """INSERT INTO folders (library_id, id, parent_id, name, name_key, created_at)
+               VALUES (:library_id, :id, :parent_id, :name, :name_key, :at)""",
             library_id=folder.library_id,
             id=folder.id,
+            parent_id=folder.parent_id,
             name=folder.name,
-            name_key=folder.name.casefold(),
+            name_key=folder_key(folder.name),
             at=folder.created_at,
         )
 
@@ -47,18 +65,14 @@ class Folders(IndexedTable):
         return _in_scope(tx, scope)
 
     @writes
-    def rename(self, tx: Tx, scope: Scope, folder_id: str, name: str) -> Folder:
-        _require(tx, scope, folder_id)
-        _refuse_taken(tx, scope.library_id, name, but=folder_id)
-        tx.run(
-            """UPDATE folders SET name = :name, name_key = :name_key
-               WHERE library_id = :library_id AND id = :id""",
-            library_id=scope.library_id,
-            id=folder_id,
-            name=name,
-            name_key=name.casefold(),
-        )
-        return _require(tx, scope, folder_id)
+    def change(self, tx: Tx, scope: Scope, folder_id: str, changes: Json) -> Folder:
+        """Change the name or the parent of a folder."""
+        lock_library(tx, scope.library_id)
+        changed = replace(_require(tx, scope, folder_id), **changes)
+        known = [each for each in _all(tx, scope.library_id) if each.id != folder_id]
+        _require_place([*known, changed], changed)
+        _write(tx, changed)
+        return changed
 
     @reads
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
@@ -77,8 +91,10 @@ class Folders(IndexedTable):
     def delete(self, tx: Tx, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
         """Delete a folder and revoke tokens that see nothing else.
 
-        With `cascade_items`, items that lie in no other folder are deleted too.
+        Folders in it move up to where it lay. With `cascade_items`, items that lie in no other
+        folder are deleted too.
         """
+        lock_library(tx, scope.library_id)
         _require(tx, scope, folder_id)
         key = {"library_id": scope.library_id, "folder_id": folder_id}
         if tx.engine == "postgres":
@@ -103,6 +119,7 @@ class Folders(IndexedTable):
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)
+        _move_up(tx, scope.library_id, folder_id)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         for item_id in sorted(held):
             self._index.refile(tx, scope.library_id, item_id)
@@ -114,24 +131,75 @@ def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
     values: dict[str, Any] = {"library_id": scope.library_id}
     if scope.folders is not None:
         sql, values["scope_folders"] = f"{sql} AND d.id IN :scope_folders", sorted(scope.folders)
-    return rows.every(tx, Folder, f"{sql} ORDER BY d.name_key", **values)
+    found = rows.every(tx, Folder, f"{sql} ORDER BY d.name_key", **values)
+    if scope.folders is None:
+        return found
+    # Nothing tells that a folder out of scope exists.
+    return [
+        each if each.parent_id in scope.folders else replace(each, parent_id=None) for each in found
+    ]
+
+
+def _all(tx: Tx, library_id: str) -> list[Folder]:
+    """Return all folders of a library, not counted."""
+    return rows.every(
+        tx,
+        Folder,
+        """SELECT library_id, id, parent_id, name, created_at, 0 AS item_count FROM folders
+           WHERE library_id = :library_id ORDER BY name_key""",
+        library_id=library_id,
+    )
 
 
 def _require(tx: Tx, scope: Scope, folder_id: str) -> Folder:
-    for folder in _in_scope(tx, scope):
-        if folder.id == folder_id:
-            return folder
-    raise NotFound("Folder not found")
+    return find_by_id(_in_scope(tx, scope), folder_id, "Folder")
 
 
-def _refuse_taken(tx: Tx, library_id: str, name: str, but: str = "") -> None:
-    if tx.one(
-        """SELECT 1 FROM folders
-           WHERE library_id = :library_id AND name_key = :name_key AND id <> :but""",
-        library_id=library_id,
-        name_key=name.casefold(),
-        but=but,
-    ):
+def _require_place(folders: Sequence[Folder], folder: Folder) -> None:
+    """Refuse a tree in which a folder has a taken name or a wrong parent. The caller holds the
+    library's lock."""
+    if folder.parent_id is not None:
+        find_by_id(folders, folder.parent_id, "Parent folder")
+    nodes = folder_list(folders)
+    if len(nodes) < len(folders):  # a cycle hangs from no folder at the top
+        raise Invalid("A folder cannot be moved into itself or a folder below it.")
+    if any(len(node.names) > DEEPEST for node in nodes):
+        raise Invalid(f"Folders can be nested at most {DEEPEST} deep.")
+    if folder_key(folder.name) in _names_beside(folders, folder):
         raise NameTaken(
-            f"There is already a folder named {name!r} (upper and lower case count as the same)."
+            f"There is already a folder named {folder.name!r} (upper and lower case count as the "
+            "same)."
         )
+
+
+def _names_beside(folders: Sequence[Folder], folder: Folder) -> set[str]:
+    return {
+        folder_key(each.name)
+        for each in folders
+        if each.parent_id == folder.parent_id and each.id != folder.id
+    }
+
+
+def _move_up(tx: Tx, library_id: str, folder_id: str) -> None:
+    """Move the folders in a folder to where it lies. A name that is taken there gets a number."""
+    folders = {each.id: each for each in _all(tx, library_id)}
+    leaving = folders.pop(folder_id)
+    for child in [each for each in folders.values() if each.parent_id == folder_id]:
+        moved = replace(child, parent_id=leaving.parent_id)
+        taken = _names_beside([*folders.values()], moved)
+        names = chain([child.name], (f"{child.name} {number}" for number in count(2)))
+        free = next(name for name in names if folder_key(name) not in taken)
+        folders[child.id] = replace(moved, name=free)
+        _write(tx, folders[child.id])
+
+
+def _write(tx: Tx, folder: Folder) -> None:
+    tx.run(
+        """UPDATE folders SET parent_id = :parent_id, name = :name, name_key = :name_key
+           WHERE library_id = :library_id AND id = :id""",
+        library_id=folder.library_id,
+        id=folder.id,
+        parent_id=folder.parent_id,
+        name=folder.name,
+        name_key=folder_key(folder.name),
+    )

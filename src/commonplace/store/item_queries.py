@@ -53,7 +53,8 @@ class ItemQueries(IndexedTable):
             **key,
         )
         found = tx.all(
-            """SELECT d.id, d.library_id, d.name, d.created_at, 0 AS item_count
+            """SELECT d.id, d.library_id, d.name, d.created_at, NULL AS parent_id,
+                      0 AS item_count
                FROM folder_items AS f CROSS JOIN folders AS d
                WHERE f.library_id = :library_id AND f.item_id = :item_id
                AND d.library_id = f.library_id AND d.id = f.folder_id""",

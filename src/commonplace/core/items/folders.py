@@ -1,20 +1,24 @@
-"""Folders of a library, and which items are filed in them."""
+"""Folders of a library, how they are nested, and which items are filed in them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Service, verb
-from commonplace.errors import ForbiddenScope
+from commonplace.errors import ForbiddenScope, Invalid
 from commonplace.model import (
+    DEEPEST,
     Caller,
     Folder,
     ItemRef,
+    Json,
     find_by_id,
-    folder_key,
+    folder_list,
     folder_name,
     new_id,
     now,
+    path_key,
+    split_path,
 )
 
 
@@ -31,14 +35,19 @@ class Folders(Service):
         return find_by_id(await self._store.folders.list_folders(caller.scope), folder_id, "Folder")
 
     @verb(WRITE, "create_folder", target="name", needs=FULL_WRITE)
-    async def create(self, caller: Caller, name: str) -> Folder:
-        folder = Folder(new_id(), caller.library_id, folder_name(name), now())
+    async def create(self, caller: Caller, name: str, parent_id: str | None = None) -> Folder:
+        folder = Folder(new_id(), caller.library_id, folder_name(name), now(), parent_id)
         await self._store.folders.create(folder)
         return folder
 
-    @verb(WRITE, "rename_folder", target="folder_id", needs=FULL_WRITE)
-    async def rename(self, caller: Caller, folder_id: str, name: str) -> Folder:
-        return await self._store.folders.rename(caller.scope, folder_id, folder_name(name))
+    @verb(WRITE, "update_folder", target="folder_id", needs=FULL_WRITE)
+    async def update(self, caller: Caller, folder_id: str, changes: Json) -> Folder:
+        """Rename a folder, or move it into another; `parent_id` None: to the top."""
+        if "name" in changes:
+            if changes["name"] is None:
+                raise Invalid("`name` cannot be null: a folder has a name.")
+            changes = changes | {"name": folder_name(changes["name"])}
+        return await self._store.folders.change(caller.scope, folder_id, changes)
 
     @verb(DELETE, "delete_folder", target="folder_id", needs=FULL_WRITE)
     async def delete(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
@@ -77,21 +86,28 @@ class Folders(Service):
 
 @dataclass(eq=False)
 class FolderIds:
-    """Ids of folders by name, for an import. Folders that do not exist yet are created."""
+    """Ids of folders by their path, for an import. Folders that do not exist yet are created."""
 
     _folders: Folders
     _caller: Caller
-    _ids: dict[str, str] | None = field(default=None, init=False)
+    _ids: dict[tuple[str, ...], str] | None = field(default=None, init=False)
     created: int = field(default=0, init=False)
 
-    async def find(self, name: str) -> str:
+    async def find(self, path: str) -> str:
         if self._ids is None:
-            self._ids = {
-                folder_key(folder.name): folder.id
-                for folder in await self._folders.list_folders(self._caller)
-            }
-        key = folder_key(name)
-        if key not in self._ids:
-            self._ids[key] = (await self._folders.create(self._caller, name)).id
-            self.created += 1
-        return self._ids[key]
+            listed = await self._folders.list_folders(self._caller)
+            self._ids = {path_key(node.names): node.id for node in folder_list(listed)}
+        names = split_path(path)
+        # What lies deeper than folders can is named in the last one.
+        names = (*names[: DEEPEST - 1], *filter(None, ["/".join(names[DEEPEST - 1 :])]))
+        folder_id = None
+        for depth in range(1, len(names) + 1):
+            key = path_key(names[:depth])
+            if key not in self._ids:
+                made = await self._folders.create(self._caller, names[depth - 1], folder_id)
+                self._ids[key] = made.id
+                self.created += 1
+            folder_id = self._ids[key]
+        if folder_id is None:
+            raise Invalid(f"{path!r} names no folder.")
+        return folder_id

@@ -25,7 +25,7 @@ from commonplace.model import (
     Person,
     Token,
     find_by_id,
-    folder_key,
+    find_folders,
     new_id,
     now,
 )
@@ -38,7 +38,7 @@ FIRST_TOKEN = "owner"
 class NewToken:
     name: str
     write: bool = False
-    folders: tuple[str, ...] | None = None  # ids or names; None: the whole library
+    folders: tuple[str, ...] | None = None  # ids, paths or names; None: the whole library
     kb_only: bool = False
     expires_days: int | None = DEFAULT_EXPIRY_DAYS  # None: never
 
@@ -145,18 +145,19 @@ class People(Service):
         ]
 
     async def folder_ids(self, caller: Caller, wanted: Sequence[str]) -> frozenset[str]:
-        """Return the ids of folders that the caller names by name or id."""
+        """Return the ids of folders that the caller names by id, path or name."""
         folders = await self._store.folders.list_folders(caller.scope)
-        by_name = {folder_key(f.name): f.id for f in folders} | {
-            f.id: f.id for f in folders
-        }  # an id is never a name
-        if unknown := [w for w in wanted if w not in by_name and folder_key(w) not in by_name]:
+        found = {each: find_folders(folders, each) for each in wanted}
+        if unknown := [each for each in wanted if not found[each]]:
             raise NotFound(f"There is no folder {unknown[0]!r}.", folders=unknown)
+        if several := [each for each in wanted if len(found[each]) > 1]:
+            paths = ", ".join(node.path for node in found[several[0]])
+            raise Invalid(f"Several folders are named {several[0]!r}. Use an id or path: {paths}.")
         if not wanted:
             raise Invalid(
                 "Name at least one folder, or leave the folders out for the whole library."
             )
-        return frozenset(by_name.get(w) or by_name[folder_key(w)] for w in wanted)
+        return frozenset(found[each][0].id for each in wanted)
 
     async def _mint(
         self, library_id: str, person_id: str, new: NewToken, folders: frozenset[str] | None

@@ -29,6 +29,7 @@ from commonplace.model import (
     EntityType,
     Item,
     Outcome,
+    join_path,
     new_public_id,
     now,
     parse_time,
@@ -224,7 +225,7 @@ class _Bookmarks(HTMLParser):
                     " ".join(self._text.split()) or url,
                     url,
                     tags=_tags(self._link.get("tags") or "", ","),
-                    folder="/".join(filter(None, self._folders))[:200] or None,
+                    folder=join_path(name[:200] for name in self._folders if name) or None,
                     at=_seconds(self._link.get("add_date") or self._link.get("time_added")),
                 )
             )

@@ -6,7 +6,7 @@ Texts are kept to the byte and files keep their paths, so that links between the
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -31,8 +31,11 @@ from commonplace.model import (
     Origin,
     Outcome,
     Relation,
+    folder_list,
+    join_path,
     new_public_id,
     now,
+    split_path,
 )
 from commonplace.model.workflow import MACHINES, STATUSES
 from commonplace.text import front_matter
@@ -93,7 +96,7 @@ async def import_folder(
                 except Invalid as error:
                     skipped.append((shown, error.message))
                     continue
-                filed_in = [await ids.find(name) for name in _folder_names(note, path)]
+                filed_in = [await ids.find(name) for name in _folder_paths(note, path)]
                 records.append(_record(note, caller.library_id, base, path, filed_in))
                 joins = list(_relations(note, caller.library_id))
                 relations.extend(joins)
@@ -133,14 +136,13 @@ def markdown_files(root: Path) -> list[Path]:
     )
 
 
-def _folder_names(note: front_matter.Note, path: str) -> list[str]:
+def _folder_paths(note: front_matter.Note, path: str) -> list[str]:
     named = note.front.get("folders")
     if isinstance(named, list):
-        return [
-            name for name in (str(entry).strip() for entry in named if entry is not None) if name
-        ]
-    parent = PurePosixPath(path).parent.as_posix()
-    return [] if parent == "." or not parent.strip() else [parent]
+        paths = [str(entry) for entry in named if entry is not None]
+    else:
+        paths = [join_path(PurePosixPath(path).parent.parts)]
+    return [path for path in paths if split_path(path)]
 
 
 def _record(
@@ -244,11 +246,17 @@ def _uuid(value: Any) -> str | None:
 
 
 async def export_folder(
-    library: Library, versions: Versions, caller: Caller, root: Path, advance: Advance
+    library: Library,
+    versions: Versions,
+    folders: Folders,
+    caller: Caller,
+    root: Path,
+    advance: Advance,
 ) -> int:
     """Write one file per item, and earlier versions to a hidden folder that no import reads. Never
     overwrites files of other origin."""
     places = _Places(root)
+    paths = {node.id: node.path for node in folder_list(await folders.list_folders(caller))}
     item_ids = await _item_ids(library, caller)
     for done, item_id in enumerate(item_ids, 1):
         try:
@@ -259,6 +267,8 @@ async def export_folder(
             ]
         except NotFound:  # deleted meanwhile
             continue
+        filed = [replace(each, name=paths.get(each.id, each.name)) for each in reading.folders]
+        reading = replace(reading, folders=tuple(filed))
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
         joins = await library.relations(caller, [item_id])
@@ -332,7 +342,7 @@ class _Places:
         came_from = reading.item.metadata.get("path")
         if isinstance(came_from, str) and _stays_inside(came_from):
             return self._root / came_from
-        folder = reading.folders[0].name.split("/") if reading.folders else []
+        folder = split_path(reading.folders[0].name) if reading.folders else ()
         # Without an ending: a folder must not take a file's name.
         parts = (_safe(part).removesuffix(".md").removesuffix(".markdown") for part in folder)
         name = _safe(reading.item.title) or reading.item.public_id

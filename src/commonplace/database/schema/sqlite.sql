@@ -94,12 +94,16 @@ CREATE TABLE once_only (
 CREATE TABLE folders (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
+  parent_id TEXT,          -- the folder that it lies in; NULL: at the top
   name TEXT NOT NULL,
   name_key TEXT NOT NULL,  -- case-folded: names that look the same are the same
   created_at BIGINT NOT NULL,
   PRIMARY KEY (library_id, id),
-  UNIQUE (library_id, name_key)
+  -- Deferred: a backup has them in any order.
+  FOREIGN KEY (library_id, parent_id) REFERENCES folders (library_id, id)
+    DEFERRABLE INITIALLY DEFERRED
 );
+CREATE UNIQUE INDEX folders_siblings ON folders (library_id, COALESCE(parent_id, ''), name_key);
 
 CREATE TABLE tokens (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,

@@ -27,16 +27,19 @@ class Nothing(Input):
 class FolderFields(Input):
     name: Annotated[
         Name,
-        about("Unique in the library, whatever its case", examples=["Research"]),
+        about("Unique in its parent, whatever its case", examples=["Research"]),
         Cli(argument=True),
     ]
+    parent_id: Annotated[
+        Reference | None, about("Folder that it is in; null: at the top"), Cli("--parent")
+    ] = None
 
 
 class OneFolder(Input):
     folder_id: Annotated[Id, about("The folder, by id")]
 
 
-ChangeFolder = patch_of("ChangeFolder", FolderFields, "name", folder_id=(Id, ...))
+ChangeFolder = patch_of("ChangeFolder", FolderFields, "name parent_id", folder_id=(Id, ...))
 
 
 class DeleteFolder(OneFolder):
@@ -67,7 +70,7 @@ class OneFeed(Input):
     feed_id: Id
 
 
-FOLDER = Shape("Folder", Folder, "id name item_count created_at")
+FOLDER = Shape("Folder", Folder, "id name parent_id item_count created_at")
 NEW_FOLDER = Shape(
     "NewFolder",
     Folder,
@@ -115,13 +118,14 @@ ACTIONS = (
         "GET /api/v1/folders/{folder_id}",
     ),
     Action(
-        "rename_folder",
-        "Rename a folder",
+        "update_folder",
+        "Rename a folder, or move it into another",
         ChangeFolder,
-        "folders.rename",
+        "folders.update",
         FOLDER,
         "PATCH /api/v1/folders/{folder_id}",
         cli="folder rename",
+        description="Folders can be nested 8 deep. Nesting does not change what tokens see.",
     ),
     Action(
         "delete_folder",
@@ -130,7 +134,8 @@ ACTIONS = (
         "folders.delete",
         route="DELETE /api/v1/folders/{folder_id}",
         cli="folder delete",
-        description="Revokes tokens that had no other folder.",
+        description="Moves the folders in it up one level, and revokes tokens that had no other "
+        "folder.",
     ),
     Action(
         "file_item",

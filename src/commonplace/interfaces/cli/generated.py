@@ -13,12 +13,13 @@ from commonplace.interfaces.actions.fields import Cli, Patch, mark, parse
 from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.cli.command import Command, Session
 from commonplace.interfaces.cli.render import render
-from commonplace.model import Json, folder_key
+from commonplace.model import Json, find_folders
 from commonplace.text import front_matter
 
 # Ids in whose place a name does: the action that lists them, the field of the name, and the noun.
 NAMED = {
     "folder_id": ("list_folders", "name", "folder"),
+    "parent_id": ("list_folders", "name", "folder"),
     "feed_id": ("list_feeds", "url", "feed"),
     "token_id": ("list_tokens", "name", "token"),
     "person_id": ("list_members", "email", "member"),
@@ -128,12 +129,15 @@ def _field(action: Action, name: str) -> CliField:
 async def find_id(session: Session, field: str, wanted: str) -> str:
     """Return the id of a folder, feed, token or member that is given by its name or id."""
     lister, key, noun = NAMED[field]
-    rows = (await answer(session, lister, {})).json[f"{noun}s"]
-    names = {row.get(field, row.get("id")): row[key] for row in rows if not row.get("revoked_at")}
-    found = [known for known, name in names.items() if wanted in (known, name)]
-    if not found:
-        alike = folder_key(wanted)
-        found = [known for known, name in names.items() if folder_key(name) == alike]
+    listed = await answer(session, lister, {})
+    if noun == "folder":
+        found = [node.id for node in find_folders(listed.value, wanted)]
+    else:
+        rows = listed.json[f"{noun}s"]
+        names = {
+            row.get(field, row.get("id")): row[key] for row in rows if not row.get("revoked_at")
+        }
+        found = [known for known, name in names.items() if wanted in (known, name)]
     if not found:
         raise NotFound(f"There is no {noun} {wanted!r}; `commonplace {noun} list` shows them.")
     if len(found) > 1:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from commonplace.core.items.drafts import AddedItem, Draft
+from commonplace.core.items.folders import FolderIds
 from commonplace.errors import (
     SOURCE_ERRORS,
     IngestFailed,
@@ -113,7 +114,7 @@ async def _find_or_create(session: Session, name: str) -> str:
     try:
         return await find_id(session, "folder_id", name)
     except NotFound:
-        return (await session.services.folders.create(session.caller, name)).id
+        return await FolderIds(session.services.folders, session.caller).find(name)
 
 
 def check_name(name: str) -> str:

@@ -63,7 +63,7 @@ COMMANDS = {
         "feed remove": "Unfollow a feed.",
         "folder list": "List the folders in the token's scope.",
         "folder create": "Create a folder.",
-        "folder rename": "Rename a folder.",
+        "folder rename": "Rename a folder, or move it into another.",
         "folder delete": "Delete a folder.",
         "token create": "Create a token.",
         "token revoke": "Revoke a token.",

@@ -11,15 +11,15 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
 from commonplace.interfaces.cli.items import check_name
-from commonplace.model import Json, Role
+from commonplace.model import Json, Role, folder_list
 
 
 async def list_tokens(session: Session, given: Json) -> None:
     """List the library's tokens."""
     found = await answer(session, "list_tokens", given)
     if not session.as_json:
-        folders = (await answer(session, "list_folders", {})).json["folders"]
-        names = {folder["id"]: folder["name"] for folder in folders}
+        folders = (await answer(session, "list_folders", {})).value
+        names = {node.id: node.path for node in folder_list(folders)}
         for token in found.json["tokens"]:
             if token["folders"] is not None:
                 token["folders"] = [names.get(each, each) for each in token["folders"]]

@@ -9,7 +9,7 @@ from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
 from commonplace.interfaces.actions.fields import label
 from commonplace.interfaces.actions.search import CLOSEST, dated, standing
 from commonplace.interfaces.cli import output
-from commonplace.model import Json
+from commonplace.model import Json, folder_list
 from commonplace.model.workflow import notes
 
 Columns = Mapping[str, str | Callable[[Json], Any]]  # by their heads: a field, or what reads it
@@ -110,6 +110,14 @@ def _results(found: Answer) -> None:
             f"({', '.join(filter(None, facts))})\n   {_shorten(result['content'])}"
         )
     output.text("\n".join(lines) or "Nothing found.")
+
+
+def _folders(found: Answer) -> None:
+    rows = [
+        {"id": node.id, "items": node.folder.item_count, "name": node.path}
+        for node in folder_list(found.value)
+    ]
+    _table({"id": "id", "items": "items", "name": "name"}, rows, found.json, 0)
 
 
 def _item(found: Answer) -> None:
@@ -289,9 +297,9 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "list_tasks": WORK,
     "list_epics": WORK,
     "suggest": _suggestions,
-    "list_folders": {"id": "id", "items": "item_count", "name": "name"},
+    "list_folders": _folders,
     "create_folder": "{id}",
-    "rename_folder": "{given[folder_id]} is now {name}.",
+    "update_folder": "Updated {name}.",
     "delete_folder": "Deleted folder {given[folder_id]}.",
     "follow_feed": "Following {title} ({id})",
     "list_feeds": {

@@ -126,7 +126,12 @@ async def export(session: Session, directory: Directory) -> None:
     services = session.services
     with output.progress("Exporting") as advance:
         count = await export_folder(
-            services.library, services.versions, session.caller, directory, advance
+            services.library,
+            services.versions,
+            services.folders,
+            session.caller,
+            directory,
+            advance,
         )
     session.show({"exported": count}, f"Exported to {directory}: {output.count_items(count)}.")
 

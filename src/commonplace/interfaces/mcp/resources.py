@@ -39,6 +39,8 @@ from commonplace.model import (
     EntityType,
     Item,
     ItemFilter,
+    find_by_id,
+    folder_list,
     no_progress,
 )
 from commonplace.model.workflow import ENDED
@@ -149,8 +151,8 @@ class Resources:
 
     async def _ids(self, caller: Caller, kind: str, typed: str) -> list[str]:
         if kind == "folder":
-            folders = await self._services.folders.list_folders(caller)
-            return [each.id for each in folders if _matches(typed, each.name, each.id)]
+            folders = folder_list(await self._services.folders.list_folders(caller))
+            return [each.id for each in folders if _matches(typed, each.label, each.id)]
         if kind == "disk":
             lines, _ = await self._services.disks.page(
                 caller, DiskScope.ALL, DiskFilter(text=typed or None), limit=PAGE
@@ -173,7 +175,7 @@ class Resources:
 
     async def _listed(self, caller: Caller) -> list[Resource | Item]:
         """Return all entries; those of items are made when their page is asked for."""
-        folders = await self._services.folders.list_folders(caller)
+        folders = folder_list(await self._services.folders.list_folders(caller))
         newest = ItemFilter(not_entity_types=(EntityType.PROJECT,), archived=False)
         items, _ = await self._services.library.page(caller, newest, limit=NEWEST)
         return [
@@ -185,7 +187,7 @@ class Resources:
                 _entry(f"project/{each.entity_id}", each.title, changed=each.updated_at)
                 for each in await self._projects(caller)
             ),
-            *(_entry(f"folder/{each.id}", each.name) for each in folders),
+            *(_entry(f"folder/{each.id}", each.label) for each in folders),
             *items,
         ]
 
@@ -265,11 +267,17 @@ class Resources:
         return "\n\n".join(filter(None, parts))
 
     async def _folder(self, caller: Caller, folder_id: str) -> str:
-        folder = await self._services.folders.get(caller, folder_id)
+        folders = folder_list(await self._services.folders.list_folders(caller))
+        node = find_by_id(folders, folder_id, "Folder")
         items, total = await self._services.library.page(
-            caller, ItemFilter(folder_id=folder.id), limit=PAGE
+            caller, ItemFilter(folder_id=node.id), limit=PAGE
         )
-        return f"# {on_one_line(folder.name)}\n\n{_lines(items, total)}"
+        inside = [
+            f"- [{on_one_line(each.folder.name)}](commonplace://folder/{each.id})"
+            for each in node.children
+        ]
+        parts = [f"# {on_one_line(node.label)}", "\n".join(inside), _lines(items, total)]
+        return "\n\n".join(filter(None, parts))
 
     async def _disk(self, caller: Caller, disk_id: str) -> str:
         tool = TOOLS["get_disk"]

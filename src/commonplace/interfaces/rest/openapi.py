@@ -48,8 +48,8 @@ _BY_VERB = {
     402: "library.add library.retry uploads.finish",
     404: "feeds.subscribe graph.list library.page members.accept people.create_token "
     "uploads.finish",
-    409: "folders.rename members.change_role members.remove reflection.accept reflection.edit "
-    "reflection.reject",
+    409: "folders.create folders.update members.change_role members.remove reflection.accept "
+    "reflection.edit reflection.reject",
     500: "disks.page",
 }
 _OF_PROBES = {"/readyz": (503,), "/metrics": (401, 429, 503)}

@@ -115,6 +115,7 @@ class WebApp:
     async def _answer(self, route: Route, http: Request) -> Response:
         request = await WebRequest.begin(http, self._services, self._templates)
         try:
+            await request.read_folders()
             response = await _respond(route, request)
         except Elsewhere as address:
             response = request.redirect(str(address))

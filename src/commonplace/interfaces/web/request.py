@@ -23,7 +23,7 @@ from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.http.gate import STATUS, host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
-from commonplace.model import Caller
+from commonplace.model import Caller, FolderNode, folder_list
 from commonplace.settings import Settings
 
 SESSION, ANONYMOUS, NOTE, DEVICE = (
@@ -51,6 +51,7 @@ class WebRequest:
     # to set: value and seconds; 0 seconds: delete
     cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     sent: FormData = field(default_factory=FormData)  # set by check_form
+    folders: list[FolderNode] = field(default_factory=list)  # for pages
 
     @classmethod
     async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
@@ -221,6 +222,12 @@ class WebRequest:
     def number(self, name: str, default: int, least: int = 1, most: int = 1_000_000) -> int:
         found = whole_number(self.query(name))
         return default if found is None else min(max(found, least), most)
+
+    async def read_folders(self) -> None:
+        """Read the folders, which every page shows."""
+        if self.visitor and (self.http.method == "GET" or self.wants_page):
+            found = await self.services.folders.list_folders(self.caller)
+            self.folders = folder_list(found)
 
     @property
     def wants_page(self) -> bool:

@@ -17,7 +17,7 @@ from commonplace.interfaces.http.gate import STATUS
 from commonplace.interfaces.http.oauth import Client, Provider, redirect_with
 from commonplace.interfaces.web.headers import AUTHORIZE, allow_form_target, allow_opener
 from commonplace.interfaces.web.request import WebRequest, get, post, whole_number
-from commonplace.model import is_loopback
+from commonplace.model import folder_list, is_loopback
 
 LIFETIMES = {1: "1 day", 30: "30 days", 90: "90 days", 365: "1 year"}
 CHALLENGE_LENGTHS = range(43, 129)
@@ -156,7 +156,7 @@ async def _page(
             each for each in request.user.libraries if each.library_id == caller.library_id
         ),
         libraries=libraries,
-        folders=await request.services.folders.list_folders(caller),
+        folders=folder_list(await request.services.folders.list_folders(caller)),
         may_write=caller.can_write and "write" in asked.scopes,
         here=is_loopback(asked.redirect_uri) or asked.redirect_host.endswith(":"),
         lifetimes=LIFETIMES,

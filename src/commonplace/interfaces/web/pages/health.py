@@ -37,7 +37,14 @@ async def export(request: WebRequest) -> Response:
 
     async def write(file: Path) -> None:
         folder = file.parent / "library"
-        await export_folder(services.library, services.versions, request.caller, folder, no_advance)
+        await export_folder(
+            services.library,
+            services.versions,
+            services.folders,
+            request.caller,
+            folder,
+            no_advance,
+        )
         await asyncio.to_thread(_zip, folder, file)
 
     return await _download("zip", "application/zip", write)

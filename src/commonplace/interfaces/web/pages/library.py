@@ -84,15 +84,13 @@ async def show(request: WebRequest) -> Response:
     order = Order(choice.order or Order.NEWEST)
     read = partial(services.library.page, request.caller, choice.where, order=order)
     listed = await request.read_page(PER_PAGE, choice.before_page, read)
-    folders = await services.folders.list_folders(request.caller)
     items = listed["found"]
     jobs = await services.overview.unfinished(request.caller, [item.id for item in items])
     return request.page(
         "library.html",
         **listed,
         choice=choice,
-        folders=folders,
-        names={folder.id: folder.name for folder in folders},
+        names={node.id: node.folder.name for node in request.folders},
         states=states({item.id: item for item in items}, jobs),
         going=(
             await services.delayed_deletes.pending(request.caller)
@@ -110,11 +108,10 @@ async def counts(request: WebRequest) -> Response:
     _, total = await request.services.library.page(
         request.caller, Choice.of(request).where, limit=1
     )
-    folders = await request.services.folders.list_folders(request.caller)
     return JSONResponse(
         {
             "total": count(total, "item"),
-            "folders": {folder.id: folder.item_count for folder in folders},
+            "folders": {node.id: node.folder.item_count for node in request.folders},
         }
     )
 
@@ -124,14 +121,11 @@ async def row_of(request: WebRequest, item_id: str) -> str:
     item = await request.services.library.find(request.caller, item_id)
     if item is None:
         return ""
-    names = {
-        folder.id: folder.name
-        for folder in await request.services.folders.list_folders(request.caller)
-    }
+    folders = await request.services.folders.list_folders(request.caller)
     return request.templates.render(
         "row.html",
         item=item,
-        names=names,
+        names={folder.id: folder.name for folder in folders},
         state=(await now_of(request, [item.id]))[item.id],
         rules=request.user.has_full_write,
     )
@@ -221,9 +215,11 @@ ACTIONS = {
 
 async def show_folder(request: WebRequest) -> Response:
     folder = await request.act("get_folder")
+    [node] = [each for each in request.folders if each.id == folder.id]
     return request.page(
         "folder.html",
         folder=folder,
+        below={each.id for each in node.subtree},
         stakes=await request.services.overview.folder_impact(request.caller, folder.id),
     )
 
@@ -254,9 +250,9 @@ ROUTES = (
     get("/folders/{folder_id}", show_folder),
     post_then(
         "/folders/{folder_id}",
-        act("rename_folder", "name"),
+        act("update_folder", "name parent_id"),
         "/?folder={done.id}",
-        "It is called “{done.name}” now.",
+        "Saved the folder “{done.name}”.",
     ),
     post("/folders/{folder_id}/delete", delete_folder),
 )

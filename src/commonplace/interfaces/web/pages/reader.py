@@ -52,7 +52,6 @@ async def show(request: WebRequest) -> Response:
         "item.html",
         reading=reading,
         item=item,
-        folders=await services.folders.list_folders(caller),
         # In a thread: a book takes seconds, and others are waiting.
         sections=await asyncio.to_thread(_passages, reading),
         whole=None

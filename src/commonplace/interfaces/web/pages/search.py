@@ -30,8 +30,7 @@ async def show(request: WebRequest) -> Response:
         request.query("mode"),
         request.query("since"),
     )
-    folders = await request.services.folders.list_folders(request.caller)
-    folder = next((folder for folder in folders if folder.id == request.query("folder")), None)
+    folder = next((node for node in request.folders if node.id == request.query("folder")), None)
     kind = request.query("type") if request.query("type") in {*EntityType} else ""
     first, last = _day(request.query("from")), _day(request.query("to"))
     shown: dict[str, Any] = {
@@ -77,7 +76,7 @@ async def show(request: WebRequest) -> Response:
         }
     if request.query("part"):
         return HTMLResponse(request.templates.render("hits.html", **shown))
-    return request.page("search.html", folders=folders, **shown)
+    return request.page("search.html", **shown)
 
 
 def _day(text: str) -> datetime | None:
@@ -101,7 +100,7 @@ def _without(shown: dict[str, Any]) -> dict[str, str]:
         "to": f"{last:%Y-%m-%d}" if last else "",
     }
     named = {
-        "folder": f"in {folder.name}" if folder else "",
+        "folder": f"in {folder.label}" if folder else "",
         "type": f"{shown['type']}s",
         "since": TIMES.get(shown["since"], "").lower(),
         "from": f"from {asked['from']}",

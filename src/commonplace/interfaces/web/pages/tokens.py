@@ -35,13 +35,11 @@ EVERY, LONGEST = 1.0, 1800
 async def show(request: WebRequest, made: tuple[Token | Webhook, str] | None = None) -> Response:
     services = request.services
     tokens = await services.people.tokens(request.caller)
-    folders = await request.services.folders.list_folders(request.caller)
     return request.page(
         "tokens.html",
         no_store=True,
         tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
-        folders=folders,
-        names={folder.id: folder.name for folder in folders},
+        names={node.id: node.label for node in request.folders},
         made=made,
         made_name=getattr(made[0], "name", "The webhook") if made else "",
         webhooks=await services.webhooks.all(request.caller),
@@ -100,7 +98,6 @@ async def connect(
         placeholder=PLACEHOLDER,
         url=url,
         chosen=chosen if chosen in NAMES else Client.CLAUDE_CODE,
-        folders=await request.services.folders.list_folders(request.caller),
     )
 
 
