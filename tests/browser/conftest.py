@@ -4,8 +4,14 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +46,8 @@ class Site:
     url: str
     owner: Caller
     browser: Browser
+    serve: Callable[[], AbstractAsyncContextManager[None]]
+    running: AsyncExitStack
     complaints: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)  # parts of complaints that a test provokes
 
@@ -87,6 +95,13 @@ class Site:
         page = await context.new_page()
         await page.goto("/")
         return page
+
+    @asynccontextmanager
+    async def away(self) -> AsyncIterator[None]:
+        """The server is stopped, and started again afterwards."""
+        await self.running.aclose()
+        yield
+        await self.running.enter_async_context(self.serve())
 
     async def add(
         self, title: str, text: str = "", *, folder: str | None = None, **wish: Any
@@ -136,37 +151,48 @@ async def served(
 ) -> AsyncIterator[Site]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
-        async with open_app(wanted, workers=1, **(own or {})) as app:
-            server = LimitedServer(
-                make_asgi(app),
-                wanted,
-                timeout_graceful_shutdown=1,
-                ssl_certfile=tls,
-                ssl_keyfile=tls,
-            )
-            serving = asyncio.create_task(server.serve([listener]))
-            async with asyncio.timeout(60):
-                while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
-                    await asyncio.sleep(0.01)
-            person = await app.people.ensure_owner()
-            # localhost, not the number: browsers make passkeys for names only.
-            site = Site(
-                app,
-                f"{'https' if tls else 'http'}://localhost:{port}",
-                Caller(person.id, person.id, person.name, frozenset(Capability)),
-                browser,
-            )
-            try:
-                yield site
-            finally:
-                for context in browser.contexts:
-                    await context.close()
-                server.should_exit = True
-                with suppress(asyncio.CancelledError):
-                    await serving
+    wanted = Settings(data_dir=data_dir, embedder="static", port=port, **(NO_LIMITS | settings))
+    async with open_app(wanted, workers=1, **(own or {})) as app, AsyncExitStack() as running:
+        await running.enter_async_context(_serving(app, wanted, tls))
+        person = await app.people.ensure_owner()
+        # localhost, not the number: browsers make passkeys for names only.
+        site = Site(
+            app,
+            f"{'https' if tls else 'http'}://localhost:{port}",
+            Caller(person.id, person.id, person.name, frozenset(Capability)),
+            browser,
+            partial(_serving, app, wanted, tls),
+            running,
+        )
+        try:
+            yield site
+        finally:
+            for context in browser.contexts:
+                await context.close()
     left = [text for text in site.complaints if not any(part in text for part in site.expected)]
     assert not left, left
+
+
+@asynccontextmanager
+async def _serving(app: Services, settings: Settings, tls: Path | None) -> AsyncIterator[None]:
+    with socket.create_server(("127.0.0.1", settings.port)) as listener:
+        server = LimitedServer(
+            make_asgi(app),
+            settings,
+            timeout_graceful_shutdown=1,
+            ssl_certfile=tls,
+            ssl_keyfile=tls,
+        )
+        serving = asyncio.create_task(server.serve([listener]))
+        async with asyncio.timeout(60):
+            while not server.started:  # noqa: ASYNC110 (uvicorn has no event to wait for)
+                await asyncio.sleep(0.01)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            with suppress(asyncio.CancelledError):
+                await serving
 
 
 @pytest.fixture(scope="module")

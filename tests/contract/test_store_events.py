@@ -215,3 +215,20 @@ async def test_a_reader_misses_nothing_that_many_writers_write(
     seen = await reading
     assert len(seen) == len(set(seen))
     assert set(seen) == {item_id for ids in written for item_id in ids}
+
+
+async def test_each_change_of_open_jobs_is_a_new_mark(ann: Library) -> None:
+    item = await ann.add("one")
+    events, marks = ann.store.events, list[str]()
+
+    async def look() -> None:
+        marks.append((await events.latest([ann.id]))[ann.id][1])
+
+    await look()
+    await ann.store.jobs.enqueue([Job(new_id(), item.library_id, item.id, "link")])
+    await look()
+    [job] = await ann.store.jobs.lease("worker", "link", limit=1, seconds=60)
+    await look()
+    await ann.store.jobs.finish("worker", [job.id])
+    await look()
+    assert len({*marks}) == 3 and marks[0] == marks[-1]

@@ -54,7 +54,8 @@ OPEN = {
 }
 ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/"): Row(),
-    ("GET", "/counts"): Row(),
+    ("GET", "/sidebar"): Row(),
+    ("GET", "/events"): OWN,  # without an end: see tests/browser/test_live.py
     ("GET", "/search"): Row(),
     ("POST", "/folders"): Row(writes=True, form=(("name", "New *"),)),
     ("GET", "/folders/{folder_id}"): Row("folder", writes=True),
@@ -63,7 +64,6 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items"): Row("chosen", writes=True, form=(("action", "archive"),)),
     ("POST", "/add"): Row(writes=True, form=(("text", "A note that is long enough to be kept."),)),
     ("POST", "/uploads"): Row(writes=True, json={"name": "a.txt", "type": "text/plain", "size": 3}),
-    ("GET", "/live"): Row(),
     ("GET", "/items/{item_id}"): Row("item"),
     ("POST", "/d/{public_id}/save"): OWN,
     ("POST", "/d/{public_id}/forget"): OWN,  # of other libraries: see test_web_published.py

@@ -34,7 +34,7 @@ class Candidates(Table):
         tx.many(_INSERT, [_values(candidate) for candidate in candidates])
         for new in candidates:
             if new.id not in known:
-                log.record(tx, EventType.CANDIDATE, new.library_id, [new.source_id], new.owner)
+                _tell(tx, new)
 
     @reads
     def exists_for(self, tx: Tx, library_id: str, source_id: str) -> bool:
@@ -87,12 +87,15 @@ class Candidates(Table):
         proposal: Proposal,
         project_id: str | None,
     ) -> Candidate:
-        return _update(
+        return _tell(
             tx,
-            replace(
-                _pending(tx, library_id, owner, candidate_id),
-                proposal=proposal,
-                project_id=project_id,
+            _update(
+                tx,
+                replace(
+                    _pending(tx, library_id, owner, candidate_id),
+                    proposal=proposal,
+                    project_id=project_id,
+                ),
             ),
         )
 
@@ -106,15 +109,25 @@ class Candidates(Table):
         state: CandidateState,
         item_id: str | None = None,
     ) -> Candidate:
-        return _update(
+        return _tell(
             tx,
-            replace(
-                _pending(tx, library_id, owner, candidate_id),
-                state=state,
-                item_id=item_id,
-                decided_at=now(),
+            _update(
+                tx,
+                replace(
+                    _pending(tx, library_id, owner, candidate_id),
+                    state=state,
+                    item_id=item_id,
+                    decided_at=now(),
+                ),
             ),
         )
+
+
+def _tell(tx: Tx, candidate: Candidate) -> Candidate:
+    log.record(
+        tx, EventType.CANDIDATE, candidate.library_id, [candidate.source_id], candidate.owner
+    )
+    return candidate
 
 
 def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:

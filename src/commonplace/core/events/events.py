@@ -11,15 +11,19 @@ from datetime import datetime
 from commonplace.core.events.cursor import event_id, new_cursor, read_cursor
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.errors import CommonplaceError, RateLimited
-from commonplace.model import JOB_PROGRESS, TRANSCRIBE, Caller, EventPage, JobState, now
+from commonplace.model import JOB_PROGRESS, TRANSCRIBE, Caller, EventPage, Job, JobState, now
 from commonplace.store import Store
 
 log = logging.getLogger(__name__)
 AT_ONCE = 100  # events
-POLL_SECONDS = 1.0
+POLL_SECONDS = 0.5
 HEARTBEAT_SECONDS = 15.0
 STREAMS_OF_ONE, STREAMS = 5, 200  # of one caller, and of a process
+STREAMS_OF_PERSON = (
+    20  # one for each browser, or for each visible tab of one without shared workers
+)
 SHOWN_JOBS = 20
+OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,10 @@ class JobProgress(EventView):
 class EventList:
     events: list[EventView]
     next: str  # the cursor behind them
+
+
+# Tells what was not told yet about jobs; the dict keeps what was.
+TellJobs = Callable[[Caller, dict[str, Job]], Awaitable[list[EventView]]]
 
 
 def views(page: EventPage) -> list[EventView]:
@@ -70,10 +78,13 @@ class Poller:
         self._waiting[library_id].discard(news)
         if not self._waiting[library_id]:
             del self._waiting[library_id]
+        if not self._waiting and self._task is not None:
+            self._task.cancel()
+            self._task = None
 
     async def _run(self) -> None:
-        seen: dict[str, tuple[int, bool]] = {}
-        while self._waiting:
+        seen: dict[str, tuple[int, str]] = {}
+        while True:
             await asyncio.sleep(POLL_SECONDS)
             try:
                 latest = await self._store.events.latest([*self._waiting])
@@ -81,11 +92,10 @@ class Poller:
                 log.warning("Events could not be read; trying again: %s", error.message)
                 continue
             for library_id, state in latest.items():
-                if state[1] or state != seen.get(library_id):  # or a transcription runs
+                if state != seen.get(library_id):
                     for news in self._waiting.get(library_id, ()):
                         news.set()
             seen = latest
-        self._task = None
 
 
 @dataclass(eq=False)
@@ -105,32 +115,59 @@ class Events(Service):
     @verb(READ, "stream_events")
     async def stream(
         self, caller: Caller, identify: Callable[[], Awaitable[Caller]], after: str | None
-    ) -> AsyncIterator[EventView | None]:
-        """Return a stream of events after a cursor; without one, from now on. None: keep alive.
+    ) -> AsyncIterator[list[EventView]]:
+        """Return a stream of events after a cursor; without one, from now on. []: keep alive.
 
         `identify` is asked before anything is sent; the stream ends when the caller may no longer
         read, or sees another library or scope.
         """
-        self._require_room(caller)
+        return await self._open(caller, identify, after, STREAMS_OF_ONE, self._progress)
+
+    @verb(READ, "stream_events")
+    async def watch(
+        self, caller: Caller, identify: Callable[[], Awaitable[Caller]], after: str | None
+    ) -> AsyncIterator[list[EventView]]:
+        """Return a stream for the web app: as `stream`, and each change of a job of any kind."""
+        return await self._open(caller, identify, after, STREAMS_OF_PERSON, self._jobs)
+
+    async def cursor(self, caller: Caller) -> str:
+        """Return the cursor behind what has happened. The caller is authorized already."""
+        page = await self._store.events.list_after(caller.scope, None, 1)
+        return new_cursor(page.key, page.after)
+
+    async def _open(
+        self,
+        caller: Caller,
+        identify: Callable[[], Awaitable[Caller]],
+        after: str | None,
+        most: int,
+        jobs: TellJobs,
+    ) -> AsyncIterator[list[EventView]]:
+        self._require_room(caller, most)
         position = await self._position(caller, after) if after else None
         page = await self._store.events.list_after(caller.scope, position, AT_ONCE)
-        return self._follow(caller, identify, page)
+        return self._follow(caller, identify, page, most, jobs)
 
     async def _position(self, caller: Caller, cursor: str) -> int:
         return read_cursor(await self._store.events.key(caller.library_id), cursor)
 
     async def _follow(
-        self, caller: Caller, identify: Callable[[], Awaitable[Caller]], page: EventPage
-    ) -> AsyncIterator[EventView | None]:
-        told: dict[str, float] = {}
-        self._require_room(caller)
+        self,
+        caller: Caller,
+        identify: Callable[[], Awaitable[Caller]],
+        page: EventPage,
+        most: int,
+        jobs: TellJobs,
+    ) -> AsyncIterator[list[EventView]]:
+        told: dict[str, Job] = {}
+        self._require_room(caller, most)
         self._streams[caller.queue] += 1
         news = self._poller.join(caller.library_id)
         try:
-            yield None
+            yield []
             while True:
-                for event in views(page):
-                    yield event
+                if page.events:
+                    yield views(page)
                 if len(page.events) < AT_ONCE:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(HEARTBEAT_SECONDS):
@@ -138,11 +175,11 @@ class Events(Service):
                 if (await identify()).scope != caller.scope:
                     return
                 if not news.is_set():
-                    yield None
+                    yield []
                 news.clear()
                 page = await self._store.events.list_after(caller.scope, page.after, AT_ONCE)
-                for event in await self._progress(caller, told):
-                    yield event
+                if changed := await jobs(caller, told):
+                    yield changed
         except CommonplaceError:  # the token has ended, or the database is away: clients come again
             return
         finally:
@@ -150,24 +187,41 @@ class Events(Service):
             self._streams[caller.queue] -= 1
             self._streams += Counter()  # forgets who has none
 
-    async def _progress(self, caller: Caller, told: dict[str, float]) -> list[EventView]:
+    async def _progress(self, caller: Caller, told: dict[str, Job]) -> list[EventView]:
         """Return the progress of transcriptions that was not told yet."""
         jobs = await self._store.jobs.list_jobs(
             caller.scope, states=[JobState.RUNNING], kinds=[TRANSCRIBE], limit=SHOWN_JOBS
         )
-        fresh = [job for job in jobs if told.get(job.id, 0.0) != job.progress]
+        before = {job.id: job.progress for job in told.values()}
         told.clear()
-        told.update({job.id: job.progress for job in jobs})
+        told.update({job.id: job for job in jobs})
+        return [_told(job) for job in jobs if before.get(job.id, 0.0) != job.progress]
+
+    async def _jobs(self, caller: Caller, told: dict[str, Job]) -> list[EventView]:
+        """Return open jobs that were not told yet as they are, and those that have ended."""
+        jobs = await self._store.jobs.list_jobs(caller.scope, states=OPEN, limit=SHOWN_JOBS)
+        before, present = told.copy(), {job.id: job for job in jobs}
+        told.clear()
+        told.update(present)
         return [
-            JobProgress(job.id, JOB_PROGRESS, now(), job.item_id or "", None, job.progress)
-            for job in fresh
+            _told(job)
+            for job_id, job in (before | present).items()
+            if _state(before.get(job_id)) != _state(present.get(job_id))
         ]
 
-    def _require_room(self, caller: Caller) -> None:
-        if self._streams[caller.queue] >= STREAMS_OF_ONE or self._streams.total() >= STREAMS:
+    def _require_room(self, caller: Caller, most: int) -> None:
+        if self._streams[caller.queue] >= most or self._streams.total() >= STREAMS:
             raise RateLimited(
                 int(HEARTBEAT_SECONDS),
-                f"Too many streams are open: {STREAMS_OF_ONE} for each token, {STREAMS} in all. "
+                f"Too many streams are open: {most} for each token or person, {STREAMS} in all. "
                 "Close one, or read GET /api/v1/events without `Accept: text/event-stream`.",
                 limit="streams",
             )
+
+
+def _told(job: Job) -> JobProgress:
+    return JobProgress(job.id, JOB_PROGRESS, now(), job.item_id or "", None, job.progress)
+
+
+def _state(job: Job | None) -> tuple[JobState, float, str | None] | None:
+    return None if job is None else (job.state, job.progress, job.error)

@@ -20,25 +20,25 @@ _KEEP_ALIVE = b": keep-alive\n"
 async def stream_events(request: Request) -> Response:
     services: Services = request.app.state.services
     args = parse(ListEvents, dict(request.query_params), as_text=True)
-    lines = await services.events.stream(
+    batches = await services.events.stream(
         request.state.caller,
         request.state.identify,
         request.headers.get("last-event-id") or args.after,
     )
     call = Call(args, services.settings)
     return StreamingResponse(
-        _encoded(lines, call), media_type=STREAM, headers={"X-Accel-Buffering": "no"}
+        _encoded(batches, call), media_type=STREAM, headers={"X-Accel-Buffering": "no"}
     )
 
 
-async def _encoded(lines: AsyncIterator[EventView | None], call: Call) -> AsyncIterator[bytes]:
-    async for event in lines:
-        if event is None:
+async def _encoded(batches: AsyncIterator[list[EventView]], call: Call) -> AsyncIterator[bytes]:
+    async for batch in batches:
+        if not batch:
             yield _KEEP_ALIVE
-            continue
-        body = EVENT(event, call)
-        if isinstance(event, JobProgress):
-            name, body = b"", body | {"progress": event.progress}
-        else:
-            name = b"id: %s\n" % event.id.encode()
-        yield b"%sevent: %s\ndata: %s\n\n" % (name, event.type.encode(), orjson.dumps(body))
+        for event in batch:
+            body = EVENT(event, call)
+            if isinstance(event, JobProgress):
+                name, body = b"", body | {"progress": event.progress}
+            else:
+                name = b"id: %s\n" % event.id.encode()
+            yield b"%sevent: %s\ndata: %s\n\n" % (name, event.type.encode(), orjson.dumps(body))

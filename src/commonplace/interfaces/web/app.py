@@ -23,6 +23,7 @@ from commonplace.interfaces.http.gate import (
     internal_error,
     problem,
 )
+from commonplace.interfaces.web import live
 from commonplace.interfaces.web.headers import HEADERS
 from commonplace.interfaces.web.jinja import TYPES, Templates
 from commonplace.interfaces.web.pages import (
@@ -45,6 +46,7 @@ from commonplace.interfaces.web.request import Elsewhere, Route, WebRequest
 
 log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Route]] = (
+    live.ROUTES,
     library.ROUTES,
     add.ROUTES,
     reader.ROUTES,
@@ -115,7 +117,7 @@ class WebApp:
     async def _answer(self, route: Route, http: Request) -> Response:
         request = await WebRequest.begin(http, self._services, self._templates)
         try:
-            await request.read_folders()
+            await request.read_frame()
             response = await _respond(route, request)
         except Elsewhere as address:
             response = request.redirect(str(address))

@@ -52,6 +52,8 @@ class WebRequest:
     cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     sent: FormData = field(default_factory=FormData)  # set by check_form
     folders: list[FolderNode] = field(default_factory=list)  # for pages
+    cursor: str = ""  # behind the events that the page knows of already
+    waiting: int = 0  # candidates for review
 
     @classmethod
     async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
@@ -223,11 +225,13 @@ class WebRequest:
         found = whole_number(self.query(name))
         return default if found is None else min(max(found, least), most)
 
-    async def read_folders(self) -> None:
-        """Read the folders, which every page shows."""
+    async def read_frame(self) -> None:
+        """Read what every page shows around its own content."""
         if self.visitor and (self.http.method == "GET" or self.wants_page):
             found = await self.services.folders.list_folders(self.caller)
             self.folders = folder_list(found)
+            self.cursor = await self.services.events.cursor(self.caller)
+            _, self.waiting = await self.services.reflection.candidates(self.caller, limit=1)
 
     @property
     def wants_page(self) -> bool:
@@ -240,7 +244,8 @@ class WebRequest:
         self, template: str, /, status: int = 200, *, no_store: bool = False, **values: Any
     ) -> Response:
         """Render a page; `no_store` for one that shows a secret."""
-        note = self.cookie(NOTE)
+        # A part for a page that is open: what was noted is for the page that comes.
+        note = "" if "x-part" in self.http.headers else self.cookie(NOTE)
         if note:
             self.cookies.setdefault(NOTE, ("", 0))
         return HTMLResponse(

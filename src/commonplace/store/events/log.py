@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from commonplace.database import Table, Tx, reads, scope_sql, writes
-from commonplace.model import TRANSCRIBE, EventPage, EventType, Item, LibraryEvent, Scope, now
+from commonplace.model import EventPage, EventType, Item, LibraryEvent, Scope, now
 from commonplace.store import item_folders, rows
 
 LEFT = "item.left"  # an item left some scopes, whose callers see it as deleted
@@ -163,18 +163,20 @@ class Events(Table):
         )
 
     @reads
-    def latest(self, tx: Tx, library_ids: Collection[str]) -> dict[str, tuple[int, bool]]:
-        """Return the number of each library's last event, and whether it transcribes something."""
+    def latest(self, tx: Tx, library_ids: Collection[str]) -> dict[str, tuple[int, str]]:
+        """Return the number of each library's last event, and a mark that differs when its open
+        jobs have changed; of very many, only the first are looked at."""
         return {
-            library_id: (last or 0, bool(busy))
-            for library_id, last, busy in tx.tuples(
-                """SELECT l.id, c.last, CASE WHEN EXISTS (
-                       SELECT 1 FROM jobs AS j WHERE j.library_id = l.id AND j.kind = :kind
-                       AND j.state IN ('queued', 'running') AND j.progress > 0) THEN 1 ELSE 0 END
+            library_id: (last or 0, jobs)
+            for library_id, last, jobs in tx.tuples(
+                """SELECT l.id, c.last, (
+                       SELECT count(*) || ':' || coalesce(max(j.updated_at), 0)
+                           || ':' || coalesce(sum(j.progress), 0)
+                       FROM (SELECT updated_at, progress FROM jobs WHERE library_id = l.id
+                             AND state IN ('queued', 'running') LIMIT 1000) AS j)
                    FROM libraries AS l LEFT JOIN event_counters AS c ON c.library_id = l.id
                    WHERE l.id IN :ids""",
                 ids=sorted(library_ids),
-                kind=TRANSCRIBE,
             )
         }
 

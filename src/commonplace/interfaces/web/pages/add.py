@@ -11,14 +11,12 @@ from starlette.responses import JSONResponse, Response
 
 from commonplace.errors import SOURCE_ERRORS, Invalid
 from commonplace.interfaces.web.jinja import count
-from commonplace.interfaces.web.live_progress import events, watch
 from commonplace.interfaces.web.pages.library import row_of
-from commonplace.interfaces.web.request import WebRequest, get, post
+from commonplace.interfaces.web.request import WebRequest, post
 from commonplace.model import Item, Json
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 TITLE = 120
-MOST_WATCHED = 60
 
 
 async def add(request: WebRequest) -> Response:
@@ -113,9 +111,4 @@ async def promise(request: WebRequest) -> Response:
     return JSONResponse({"upload": upload.id, "url": url})
 
 
-async def live(request: WebRequest) -> Response:
-    wanted = request.http.query_params.getlist("item")[:MOST_WATCHED]
-    return events(watch(request, wanted, lambda item_id: row_of(request, item_id)))
-
-
-ROUTES = (post("/add", add), post("/uploads", promise), get("/live", live))
+ROUTES = (post("/add", add), post("/uploads", promise))

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from commonplace.core.items.delayed_delete import GRACE
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.jinja import count
-from commonplace.interfaces.web.live_progress import now_of, states
+from commonplace.interfaces.web.live import now_of, states
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import EntityType, ItemFilter, Order
 
@@ -100,19 +100,6 @@ async def show(request: WebRequest) -> Response:
         grace=int(GRACE.total_seconds()),
         state_names=STATES,
         orders=ORDERS,
-    )
-
-
-async def counts(request: WebRequest) -> Response:
-    """Return current counts for a page whose list has changed."""
-    _, total = await request.services.library.page(
-        request.caller, Choice.of(request).where, limit=1
-    )
-    return JSONResponse(
-        {
-            "total": count(total, "item"),
-            "folders": {node.id: node.folder.item_count for node in request.folders},
-        }
     )
 
 
@@ -239,7 +226,6 @@ async def delete_folder(request: WebRequest) -> Response:
 
 ROUTES = (
     get("/", show),
-    get("/counts", counts),
     post("/items", bulk),
     post_then(
         "/folders",

@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from commonplace.core.entities.annotations import beside, quoted
 from commonplace.errors import NotFound
 from commonplace.interfaces.web.jinja import web_address
-from commonplace.interfaces.web.live_progress import states
+from commonplace.interfaces.web.live import states
 from commonplace.interfaces.web.markdown_html import (
     highest_heading,
     rendered,

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 from starlette.responses import Response
 
 from commonplace.core.people.client_setup import PLACEHOLDER, Client, instructions
 from commonplace.core.people.tokens import DEFAULT_EXPIRY_DAYS
 from commonplace.errors import Invalid
-from commonplace.interfaces.web.live_progress import events
+from commonplace.interfaces.web.live import KEEP_ALIVE, server_sent
 from commonplace.interfaces.web.pages.account import browsers
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import Token, Webhook, now
@@ -115,16 +114,16 @@ async def connect_with(request: WebRequest) -> Response:
 
 async def first_call(request: WebRequest) -> Response:
     """Stream an event when the token's first call has come."""
-    return events(_first_call(request, (await request.act("get_token")).id))
+    return server_sent(_first_call(request, (await request.act("get_token")).id))
 
 
-async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[dict[str, Any]]:
+async def _first_call(request: WebRequest, token_id: str) -> AsyncIterator[bytes]:
     for _ in range(int(LONGEST / EVERY)):
         done = await request.services.people.activity(request.caller, token_id, limit=1)
         if done:
-            yield {"connected": True, "action": done[0].action}
+            yield b"data: true\n\n"
             return
-        yield {"connected": False}
+        yield KEEP_ALIVE
         await asyncio.sleep(EVERY)
 
 

@@ -61,7 +61,8 @@ const parts = {
   "./search.js": "[data-live]",
   "./reader.js": ".reader",
   "./small.js": "[data-copy], [data-sure], [data-sends], [data-live-token]",
-  "./board.js": ".board",
+  "./board.js": "#work",
+  "./fresh.js": "body[data-events]",
   "./pan.js": "[data-pan]",
   "./passkeys.js": ".passkey",
 };

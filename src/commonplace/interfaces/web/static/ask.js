@@ -13,7 +13,7 @@ export async function post(path, body) {
 }
 
 export async function part(url, signal) {
-  const answer = await fetch(url, { headers: { Accept: "text/html" }, signal });
+  const answer = await fetch(url, { headers: { Accept: "text/html", "X-Part": "1" }, signal });
   if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
   return new DOMParser().parseFromString(await answer.text(), "text/html").body;
 }

@@ -1,7 +1,7 @@
 // The board: a task goes where its state may go, and nowhere else.
 import { post } from "./ask.js";
 
-const board = document.querySelector(".board");
+const board = document.querySelector("#work");
 const note = document.querySelector("#board-note");
 let held;
 
@@ -11,6 +11,7 @@ function clear() {
 
 board.addEventListener("dragstart", (event) => {
   held = event.target.closest(".task");
+  held.classList.add("held");
   event.dataTransfer.setData("text/plain", held.dataset.id);
   const next = held.dataset.next.split(" ");
   for (const column of board.querySelectorAll(".column")) {
@@ -19,7 +20,7 @@ board.addEventListener("dragstart", (event) => {
   }
 });
 board.addEventListener("dragover", (event) => { if (event.target.closest(".column.can")) event.preventDefault(); });
-board.addEventListener("dragend", clear);
+board.addEventListener("dragend", () => { clear(); held?.classList.remove("held"); });
 board.addEventListener("drop", (event) => {
   const column = event.target.closest(".column.can");
   clear();
@@ -44,6 +45,7 @@ async function move(task, column) {
   const put = (list) => { list.append(task); if (task.contains(focused)) focused.focus(); };
   put(column.querySelector("ul"));
   note.hidden = true;
+  task.classList.add("held");
   try {
     const { next } = await post(`/work/${task.dataset.id}/move`, new URLSearchParams({ status: column.dataset.state }));
     task.dataset.next = next.join(" ");
@@ -52,5 +54,6 @@ async function move(task, column) {
     note.textContent = error.message;
     note.hidden = false;
   }
+  task.classList.remove("held");
   for (const each of board.querySelectorAll(".column")) each.querySelector("h2 small").textContent = each.querySelectorAll(".task").length;
 }

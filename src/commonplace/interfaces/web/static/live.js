@@ -1,6 +1,6 @@
-// The list while things happen: adding, progress, choosing, and what is about to be deleted.
+// The list while things happen: adding and choosing.
 import { post } from "./ask.js";
-import { recount } from "./counts.js";
+import { soon } from "./fresh.js";
 import { morph } from "./morph.js";
 
 const list = document.querySelector("#rows");
@@ -40,32 +40,7 @@ function tell(place, { label, share, wrong }) {
   morph(place, now);
 }
 
-function news(event) {
-  if (event.row !== undefined) { put(event.id, event.row); recount(); }
-  const state = list.querySelector(`[data-id="${CSS.escape(event.id)}"] .state`);
-  if (!event.done && !event.added && state) tell(state, event);
-}
-
-// Rows that something will still happen to: one stream for all of them, as browsers keep few connections open to one server.
-let source;
-let waiting;
-function follow() {
-  source?.close();
-  const left = new Set([...list.querySelectorAll(".row.open")].slice(0, 60).map((row) => row.dataset.id));  // as many as are told of
-  if (!left.size) return;
-  source = new EventSource(`/live?${new URLSearchParams([...left].map((id) => ["item", id]))}`);
-  source.addEventListener("message", ({ data }) => {
-    const event = JSON.parse(data);
-    news(event);
-    if (event.done && left.delete(event.id) && !left.size) {
-      document.querySelector(".going-note")?.remove();
-      follow();
-    }
-  });
-}
-follow();
-
-// Adding: the answer says that it is stored, and how its row looks; what becomes of it is read from the stream.
+// Adding: the answer says that it is stored, and how its row looks; what becomes of it is told by the stream.
 function line(name) {
   const entry = document.createElement("li");
   const title = document.createElement("span");
@@ -85,9 +60,8 @@ async function send(form, shown) {
   const said = await answer.json();
   if (!answer.ok) throw new Error(said.message);
   shown.entry.remove();
-  news({ ...said, added: true });
-  clearTimeout(waiting);
-  waiting = setTimeout(follow, 200);  // once for all that come together
+  put(said.id, said.row);
+  soon();
 }
 
 function attempt(shown, work) {
@@ -170,6 +144,7 @@ list.addEventListener("click", (event) => {
   count();
 });
 count();  // what was chosen before this script was there
+document.addEventListener("fresh", count);
 
 // Filters take effect when they are chosen.
 document.querySelector("form.filters")?.addEventListener("change", (event) => { if (event.target.matches("select")) event.currentTarget.requestSubmit(); });

@@ -2,18 +2,18 @@
 // stays where it is.
 function bare(element) {
   for (const node of [...element.childNodes]) {
-    if (node.nodeType === Node.TEXT_NODE ? !node.data.trim() : node.nodeType === Node.COMMENT_NODE) node.remove();
+    if (node.nodeType === Node.TEXT_NODE ? !node.data.trim() && node.data.includes("\n") : node.nodeType === Node.COMMENT_NODE) node.remove();
     else if (node.nodeType === Node.ELEMENT_NODE) bare(node);
   }
 }
 
 const isSame = (one, other) => one.nodeName === other.nodeName && (one.nodeType !== Node.ELEMENT_NODE
-  || (one.classList[0] === other.classList[0] && one.getAttribute("href") === other.getAttribute("href")));
+  || (one.dataset.id === other.dataset.id && one.classList[0] === other.classList[0] && one.getAttribute("href") === other.getAttribute("href")));
 
 function sync(old, fresh) {
   if (old.isEqualNode(fresh)) return;
   if (old.nodeType === Node.TEXT_NODE) { old.data = fresh.data; return; }
-  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   let at = old.firstChild;
   for (const child of [...fresh.childNodes]) {

@@ -16,8 +16,7 @@ for (const field of document.querySelectorAll("[data-sends]")) field.addEventLis
 const mark = document.querySelector("[data-live-token]");
 if (mark) {
   const source = new EventSource(`/connect/${mark.dataset.liveToken}/live`);
-  source.addEventListener("message", ({ data }) => {
-    if (!JSON.parse(data).connected) return;
+  source.addEventListener("message", () => {
     source.close();
     mark.classList.add("on");
     mark.lastElementChild.textContent = "Connected: the first call has come.";

@@ -1,17 +1,27 @@
-"""Progress of items: as labels in a list, and as a stream of events."""
+"""What keeps pages up to date: states of items as labels, and the stream of events."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import orjson
 from starlette.responses import Response, StreamingResponse
 
-from commonplace.interfaces.web.request import WebRequest
-from commonplace.model import EMBED, INGEST, REMOVE, TRANSCRIBE, TRANSFORM, Item, Job, JobState
+from commonplace.core.events.events import EventView, JobProgress
+from commonplace.errors import Unauthorized
+from commonplace.interfaces.web.request import WebRequest, get
+from commonplace.model import (
+    EMBED,
+    INGEST,
+    REMOVE,
+    TRANSCRIBE,
+    TRANSFORM,
+    Caller,
+    Item,
+    Job,
+    JobState,
+)
 
-EVERY, LONGEST = 0.7, 3600.0
+RETRY, KEEP_ALIVE = b"retry: 1000\n\n", b": keep-alive\n\n"  # milliseconds
 DOING = {  # what is told first, first
     REMOVE: "will be deleted",
     INGEST: "reading",
@@ -61,31 +71,41 @@ async def now_of(request: WebRequest, item_ids: Sequence[str]) -> dict[str, Stat
     return states(there, await overview.unfinished(request.caller, ids))
 
 
-def events(lines: AsyncIterator[dict[str, Any]]) -> Response:
-    async def encoded() -> AsyncIterator[bytes]:
-        async for line in lines:
-            yield b"data: " + orjson.dumps(line) + b"\n\n"
-
+def server_sent(lines: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(
-        encoded(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        lines,
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
     )
 
 
-async def watch(
-    request: WebRequest, item_ids: Sequence[str], row: Callable[[str], Awaitable[str]]
-) -> AsyncIterator[dict[str, Any]]:
-    """Yield each change of these items' states, until nothing is left to happen."""
-    known, waiting = dict[str, State](), list(item_ids)
-    for _ in range(int(LONGEST / EVERY)):
-        now = await now_of(request, waiting)
-        for item_id in list(waiting):
-            state = now.get(item_id)
-            if state is None or not state.open:
-                waiting.remove(item_id)
-                yield {"id": item_id, "done": True, "row": await row(item_id) if state else ""}
-            elif state != known.get(item_id):
-                yield {"id": item_id, **asdict(state)}
-        if not waiting:
-            return
-        known = now
-        await asyncio.sleep(EVERY)
+async def events(request: WebRequest) -> Response:
+    """Stream the ids of items that something happens to; stream.js reads it for all tabs."""
+
+    async def identify() -> Caller:
+        visitor = await request.services.accounts.visitor(request.secret)
+        if visitor is None:
+            raise Unauthorized("The session has ended.")
+        return visitor.caller
+
+    after = request.http.headers.get("last-event-id") or request.query("after") or None
+    return server_sent(
+        _encoded(await request.services.events.watch(request.caller, identify, after))
+    )
+
+
+async def _encoded(batches: AsyncIterator[list[EventView]]) -> AsyncIterator[bytes]:
+    yield RETRY
+    async for batch in batches:
+        told = [event.id for event in batch if not isinstance(event, JobProgress)]
+        cursor = b"id: %s\n" % told[-1].encode() if told else b""
+        ids = orjson.dumps(sorted({event.item_id for event in batch}))
+        yield b"%sdata: %s\n\n" % (cursor, ids) if batch else KEEP_ALIVE
+
+
+async def sidebar(request: WebRequest) -> Response:
+    """The parts of every page that change by themselves, for pages without others."""
+    return request.page("sidebar.html")
+
+
+ROUTES = (get("/events", events), get("/sidebar", sidebar))
