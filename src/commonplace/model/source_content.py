@@ -18,6 +18,7 @@ class Fetched:
     path: Path
     size: int
     validators: Json = field(default_factory=dict)  # etag, last_modified
+    max_age: int = 0  # seconds that it may be cached, as the server says
     unchanged: bool = False  # the server has nothing newer than what was known; the file is empty
 
 

@@ -26,6 +26,7 @@ from commonplace.adapters.fetch.limits import BodyWriter, HostLimiter, TimeBudge
 from commonplace.adapters.fetch.response_headers import (
     charset,
     conditional_headers,
+    max_age,
     media_type,
     retry_after,
     status_error,
@@ -135,7 +136,13 @@ class WebFetcher:
                         writer.check_length(headers.get("Content-Length"))
                     await _write_body(answer, writer, budget, enough)
                 return Fetched(
-                    str(at), kind, charset(declared), path, writer.size, validators(headers)
+                    str(at),
+                    kind,
+                    charset(declared),
+                    path,
+                    writer.size,
+                    validators(headers),
+                    max_age(headers),
                 )
 
             yield await self._follow(

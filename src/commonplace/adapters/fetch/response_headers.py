@@ -48,6 +48,14 @@ def conditional_headers(known: Json) -> dict[str, str]:
     return {names[name]: value for name, value in known.items()}
 
 
+def max_age(headers: httpx.Headers) -> int:
+    """Return the seconds that a response may be cached; 0 if it must not be, or does not say."""
+    rules = [rule.strip().lower() for rule in headers.get("Cache-Control", "").split(",")]
+    ages = [rule.removeprefix("max-age=") for rule in rules if rule.startswith("max-age=")]
+    forbidden = "no-store" in rules or "no-cache" in rules
+    return 0 if forbidden or not ages or not ages[0].isdecimal() else int(ages[0][:9])
+
+
 def retry_after(headers: httpx.Headers) -> float | None:
     """Return the seconds to wait; None if the header is missing or invalid."""
     value = headers.get("Retry-After", "").strip()

@@ -21,7 +21,8 @@ PREFIX = "cl_"  # of ids
 REGISTRATIONS, DOCUMENTS = 10, 20  # an hour, from one address
 MOST_REDIRECTS, LONGEST_REDIRECT, LONGEST_NAME = 10, 2000, 100
 DOCUMENT_BYTES, DOCUMENT_SECONDS = 64 * 1024, 5
-CACHED, FAILURE_CACHED, MOST_CACHED = timedelta(hours=1), timedelta(minutes=1), 500
+CACHED, LONGEST_CACHED, FAILURE_CACHED = timedelta(hours=1), timedelta(days=1), timedelta(minutes=1)
+MOST_CACHED = 500
 # Schemes that are no program's own: what they name would run here, or go elsewhere in clear.
 _NO_PROGRAM = {
     *("about", "blob", "chrome", "data", "file", "filesystem", "ftp", "ftps", "http", "https"),
@@ -115,12 +116,12 @@ class OAuthClients:
         if until <= now():
             await self.limit("oauth-document", address, DOCUMENTS, HOUR)
             try:
-                known = read_document(url, await self._fetch(url))
+                body, kept = await self._fetch(url)
+                known = read_document(url, body)
             except CommonplaceError as error:
-                known = error.message
+                known, kept = error.message, FAILURE_CACHED
             if len(self._documents) >= MOST_CACHED:
                 self._documents.pop(next(iter(self._documents)))
-            kept = FAILURE_CACHED if isinstance(known, str) else CACHED
             self._documents[url] = now() + kept, known
         if isinstance(known, str):
             raise NotFound(
@@ -129,7 +130,8 @@ class OAuthClients:
             )
         return known
 
-    async def _fetch(self, url: str) -> bytes:
+    async def _fetch(self, url: str) -> tuple[bytes, timedelta]:
+        """Return a document, and how long to believe it."""
         try:
             async with (
                 asyncio.timeout(DOCUMENT_SECONDS),
@@ -138,7 +140,8 @@ class OAuthClients:
                 kind = fetched.media_type
                 if kind != "application/json" and not kind.endswith("+json"):
                     raise IngestFailed("It is not application/json.")
-                return await asyncio.to_thread(fetched.path.read_bytes)
+                kept = min(max(timedelta(seconds=fetched.max_age), CACHED), LONGEST_CACHED)
+                return await asyncio.to_thread(fetched.path.read_bytes), kept
         except TimeoutError:
             raise IngestFailed(f"It did not arrive within {DOCUMENT_SECONDS} s.") from None
 
