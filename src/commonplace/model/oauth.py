@@ -1,5 +1,6 @@
 """Clients that ask for access with OAuth, what they ask for, and the secrets they get."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +9,9 @@ from urllib.parse import urlsplit
 from commonplace.model.ids import now
 
 OAUTH = "oauth"  # the kind of a token that is a client's grant
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+# As browsers read it, too: what else an address may hold, such as a user name, they take apart
+# in other ways.
+_LOOPBACK = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?((?:[/?][^#]*)?)")
 
 
 class ClientSource(StrEnum):
@@ -65,10 +68,9 @@ class OAuthSecret:
 
 def is_loopback(uri: str) -> bool:
     """Whether an http address is on the computer of whoever opens it."""
-    parts = urlsplit(uri)
-    return parts.scheme == "http" and parts.hostname in LOOPBACK_NAMES
+    return _LOOPBACK.fullmatch(uri) is not None
 
 
-def _without_port(uri: str) -> tuple[str, ...]:
-    parts = urlsplit(uri)
-    return parts.scheme, parts.hostname or "", parts.path or "/", parts.query
+def _without_port(uri: str) -> tuple[str, str] | None:
+    found = _LOOPBACK.fullmatch(uri)
+    return (found[1], found[2] or "/") if found else None
