@@ -12,9 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from commonplace.core.people.accounts import caller_in
 from commonplace.core.people.oauth import Asked, Consent
 from commonplace.core.people.oauth_clients import origin_of
-from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid
-from commonplace.interfaces.http.gate import STATUS
-from commonplace.interfaces.http.oauth import Client, Provider, redirect_with
+from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NotFound
+from commonplace.interfaces.http.oauth import Client, redirect_with
 from commonplace.interfaces.web.headers import AUTHORIZE, allow_form_target, allow_opener
 from commonplace.interfaces.web.request import WebRequest, get, post, whole_number
 from commonplace.model import folder_list, is_loopback
@@ -27,11 +26,12 @@ SENT = (
 )
 
 
-class _Request(Provider):
+class _Request:
     """What the SDK's check of a request needs, and what it found."""
 
     def __init__(self, request: WebRequest) -> None:
-        super().__init__(request.services, address=request.address)
+        self._oauth, self._issuer = request.services.oauth, request.services.settings.issuer
+        self._address = request.address
         is_post = request.http.method == "POST"
         fields: Any = request.sent if is_post else request.http.query_params
         self.sent = {name: str(fields[name]) for name in SENT if name in fields}
@@ -75,48 +75,45 @@ class _Request(Provider):
         return RedirectResponse(location, 302, {"Cache-Control": "no-store"})
 
 
-async def show(request: WebRequest) -> Response:
-    return allow_opener(await _show(request), AUTHORIZE)
-
-
-async def _show(request: WebRequest) -> Response:
+async def authorize(request: WebRequest) -> Response:
+    """Show the page, or take its answer."""
     wanted = _Request(request)
-    refusal = await AuthorizationHandler(wanted).handle(request.http)
+    handler: Any = AuthorizationHandler
+    refusal = await handler(wanted).handle(request.http)
     if wanted.asked is None:
-        return _refuse(request, wanted, refusal)
+        answer = _refuse(request, wanted, refusal)
+    elif request.http.method == "POST":
+        answer = await _decide(request, wanted, wanted.asked)
+    else:
+        answer = await _show(request, wanted, wanted.asked)
+    return allow_opener(answer, AUTHORIZE)
+
+
+async def _show(request: WebRequest, wanted: _Request, asked: Asked) -> Response:
     if request.query("prompt") == "none":
         return wanted.back(error="login_required")
     if request.visitor is None:
         address = f"{AUTHORIZE}?{request.http.url.query}"
         return request.redirect(f"/sign-in?next={quote(address)}")
-    return await _page(request, wanted, wanted.asked, request.query("library"))
+    return await _page(request, wanted, asked, request.query("library"))
 
 
-async def decide(request: WebRequest) -> Response:
-    return allow_opener(await _decide(request), AUTHORIZE)
-
-
-async def _decide(request: WebRequest) -> Response:
-    wanted = _Request(request)
-    refusal = await AuthorizationHandler(wanted).handle(request.http)
-    if wanted.asked is None:
-        return _refuse(request, wanted, refusal)
+async def _decide(request: WebRequest, wanted: _Request, asked: Asked) -> Response:
     if request.text("answer") != "connect":
         request.services.oauth.deny()
         return wanted.back(error="access_denied")
     library = request.text("library")
-    folders = tuple(request.form_list("folder")) if request.text("sees") == "folders" else None
     consent = Consent(
         library,
         request.text("write") == "1",
-        folders,
+        None if request.text("sees") == "all" else tuple(request.form_list("folder")),
         request.text("kb_only") == "1",
         whole_number(request.text("days")) or 0,
     )
     try:
-        code = await request.services.oauth.grant(request.user, wanted.asked, consent)
+        code = await request.services.oauth.grant(request.user, asked, consent)
     except Invalid as error:
-        return await _page(request, wanted, wanted.asked, library, error)
+        return await _page(request, wanted, asked, library, error)
     return wanted.back(code=code)
 
 
@@ -124,12 +121,13 @@ def _refuse(request: WebRequest, wanted: _Request, refusal: Response) -> Respons
     """Answer the client where it is known, and else the person."""
     if refusal.status_code == 302:
         return wanted.with_issuer(refusal)
-    error = wanted.error
-    message = error.message if error else json.loads(bytes(refusal.body))["error_description"]
-    status = STATUS.get(type(error), 400) if error else 400
-    return request.page(
-        "error.html", 400 if status == 404 else status, title="Cannot connect", message=message
-    )
+    if wanted.error is None:
+        message = json.loads(bytes(refusal.body))["error_description"]
+    elif isinstance(wanted.error, NotFound):
+        message = wanted.error.message
+    else:
+        raise wanted.error
+    return request.page("error.html", 400, title="Cannot connect", message=message)
 
 
 async def _page(
@@ -164,4 +162,4 @@ async def _page(
     return allow_form_target(page, origin_of(asked.redirect_uri))
 
 
-ROUTES = (get(AUTHORIZE, show, open=True), post(AUTHORIZE, decide, open=True))
+ROUTES = (get(AUTHORIZE, authorize, open=True), post(AUTHORIZE, authorize, open=True))
