@@ -345,6 +345,11 @@ async def test_folders_reading_only_and_what_search_finds(house: House) -> None:
 
     only = await connected(house, sees="folders", folder=house.folders["Red"])
     assert await sees(only) == {red, aside}
+    program = Program(house.client())
+    await program.register()
+    for neither in ("folders", "", "something"):  # never the whole library by mistake
+        answer = await (await owner_of(house)).decide(program.request(), sees=neither)
+        assert answer.status_code == 422
     kb = await connected(house, kb_only="1")
     assert await sees(kb) == {red, blue}
     reading = await connected(house, write="")
@@ -422,7 +427,7 @@ async def test_a_code_is_good_once_for_its_client_verifier_and_address(house: Ho
 
     await refused(program, "invalid_grant", code_verifier="x" * 64)
     await refused(program, "invalid_grant", code_verifier=challenge_of(program.verifier))
-    await refused(program, "invalid_request", redirect_uri="https://claude.com/other")
+    await refused(program, "invalid_grant", redirect_uri="https://claude.com/other")
     await refused(other, "invalid_grant", code_verifier=program.verifier)
     await refused(program, "invalid_target", resource=f"{ADDRESS}/mcp/graph")
     await refused(program, "invalid_target", resource="https://other.example/mcp")
@@ -433,6 +438,24 @@ async def test_a_code_is_good_once_for_its_client_verifier_and_address(house: Ho
     assert not await works(house, program.access)
     answer = await program.renew(refresh)
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize(
+    ("grant_type", "error"),
+    [
+        ("", "invalid_request"),
+        ("password", "unsupported_grant_type"),
+        ("client_credentials", "unsupported_grant_type"),
+        ("urn:ietf:params:oauth:grant-type:jwt-bearer", "unsupported_grant_type"),
+    ],
+)
+async def test_other_grant_types_are_refused_by_name(
+    house: House, grant_type: str, error: str
+) -> None:
+    program = Program(house.client())
+    await program.register()
+    answer = await program.token(grant_type=grant_type)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
 
 
 async def test_a_code_expires_after_a_minute_and_its_grant_is_tidied(
@@ -516,11 +539,25 @@ async def test_revocation_is_immediate_whoever_revokes(house: House) -> None:
     assert not await works(house, program.access)
     assert (await program.renew()).status_code == 400
     assert await revoke(program, "cr_unknown") == 200
+    assert await revoke(other, other.access, token_type_hint="what_is_this") == 200
+    assert not await works(house, other.access)
+    await other.renew()
     caller = await house.app.access.identify(other.access, mcp=True)
     assert caller.token_id
     await house.app.people.revoke_token(house.owner, caller.token_id)
     assert not await works(house, other.access)
     assert (await other.renew()).json()["error"] == "invalid_grant"
+
+
+async def test_who_revokes_must_say_what_and_be_known(house: House) -> None:
+    async with house.client() as client:
+        for form, status, error in (
+            ({"token": "cr_x", "client_id": "cl_unknown"}, 401, "invalid_client"),
+            ({"token": "cr_x"}, 401, "invalid_client"),
+            ({"client_id": (await connected(house)).client_id}, 400, "invalid_request"),
+        ):
+            answer = await client.post("/oauth/revoke", data=form)
+            assert (answer.status_code, answer.json()["error"]) == (status, error)
 
 
 async def test_people_disconnect_their_own_clients_on_their_account_page(house: House) -> None:

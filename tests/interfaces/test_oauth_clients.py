@@ -101,6 +101,11 @@ async def test_programs_choose_their_port_and_nothing_else(house: House) -> None
         ("http://127.0.0.1:3118/callback", False),
         ("https://localhost:3118/callback", False),
         ("http://evil.example:3118/callback", False),
+        ("http://localhost:3118/callback#part", False),
+        ("http://somebody@localhost:3118/callback", False),
+        ("http://evil.example\\@localhost:3118/callback", False),
+        ("http://x; script-src *;@localhost:3118/callback", False),
+        (" http://localhost:3118/callback", False),
     ):
         answer = await person.open(**program.request(redirect_uri=uri))
         assert (answer.status_code == 200) is good, uri
@@ -150,6 +155,17 @@ async def test_bad_registrations_are_refused(house: House, body: bytes) -> None:
         answer = await client.post("/oauth/register", content=body)
     assert answer.status_code == 400
     assert answer.json()["error"] in ("invalid_redirect_uri", "invalid_client_metadata")
+
+
+async def test_empty_and_null_fields_of_a_registration_are_left_out(house: House) -> None:
+    names = ("scope", "client_uri", "logo_uri", "contacts", "grant_types", "response_types")
+    also = ("application_type", "token_endpoint_auth_method", "software_id", "jwks")
+    for empty in (None, ""):
+        program = Program(house.client())
+        answer = await program.register(**dict.fromkeys(names + also, empty))
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["token_endpoint_auth_method"] == "none"
+        assert answer.json()["scope"] == "read write" and program.secret is None
 
 
 async def test_a_client_that_insists_gets_a_secret_that_is_kept_as_a_hash(house: House) -> None:
@@ -291,6 +307,29 @@ async def test_a_client_may_be_the_address_of_its_document(
 
 
 @pytest.mark.parametrize(
+    ("rule", "hours"),
+    [
+        ("max-age=60", 1),
+        ("public, Max-Age=7200", 2),
+        ("max-age=999999999999", 24),
+        ("no-cache, max-age=7200", 1),
+        ("max-age=soon", 1),
+    ],
+)
+async def test_documents_are_kept_as_long_as_they_say_within_bounds(
+    reaching: House, documents: WebServer, clock: Clock, rule: str, hours: int
+) -> None:
+    program = Program(reaching.client(), client_id=document(documents))
+    body = json.dumps({"client_id": program.client_id, "redirect_uris": [REDIRECT]})
+    documents.pages["/client.json"] = page(body, "application/json", Cache_Control=rule)
+    for later, fetched in ((0, 1), (hours * 60 - 1, 1), (2, 2)):
+        clock.advance(minutes=later)
+        person = await owner_of(reaching)
+        assert (await person.open(**program.request())).status_code == 200
+        assert len(documents.requests) == fetched
+
+
+@pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"client_id": "https://claude.ai/other.json"}, "is not its address"),
@@ -386,11 +425,12 @@ async def test_documents_can_be_turned_off(documents: WebServer, house_with: Ope
 
 async def test_documents_are_limited_by_address(reaching: House, documents: WebServer) -> None:
     person = await owner_of(reaching)
-    statuses = []
+    answers = []
     for n in range(21):
         url = f"https://localhost:{documents.port}/{n}"
-        statuses.append((await person.open(**Program(person.http, url).request())).status_code)
-    assert statuses == [400] * 20 + [429]
+        answers.append(await person.open(**Program(person.http, url).request()))
+    assert [answer.status_code for answer in answers] == [400] * 20 + [429]
+    assert int(answers[-1].headers["retry-after"]) > 0
     assert len(documents.requests) == 20
 
 

@@ -157,17 +157,17 @@ class OAuth(Service):
     # -- tokens
 
     async def find(
-        self, kind: SecretKind, secret: str, client_id: str | None = None
+        self, kind: SecretKind, secret: str, client_id: str
     ) -> tuple[OAuthSecret, Token] | None:
-        """Return a secret of a client, or of any, and its grant; None if it is not good any more.
-        Codes and refresh tokens may have been used."""
+        """Return a secret of a client and its grant; None if it is not good any more. Codes and
+        refresh tokens may have been used."""
         found = await self._store.oauth.secret(digest(secret))
         if found is None:
             return None
         known, grant = found
         good = (
             known.kind is kind
-            and client_id in (None, grant.client_id)
+            and client_id == grant.client_id
             and known.expires_at > now()
             and grant.revoked_at is None
             and grant.role is not None
@@ -214,13 +214,14 @@ class OAuth(Service):
         self.tally["refresh_token", "issued"] += 1
         return Issued(access, _successor(secret, salt), self._access_seconds, scopes)
 
-    async def revoke(self, secret: OAuthSecret, grant: Token) -> None:
-        """End an access token, or with a refresh token the whole grant."""
-        if secret.kind is SecretKind.ACCESS:
-            await self._store.oauth.forget(secret.digest)
-        else:
-            await self._store.tokens.revoke(grant.library_id, grant.id)
-        self._note(grant, "oauth_revoked")
+    async def revoke(self, secret: str, client_id: str) -> None:
+        """End an access token of a client, or with a refresh token the whole grant."""
+        if found := await self.find(SecretKind.ACCESS, secret, client_id):
+            await self._store.oauth.forget(found[0].digest)
+        elif found := await self.find(SecretKind.REFRESH, secret, client_id):
+            await self._store.tokens.revoke(found[1].library_id, found[1].id)
+        if found:
+            self._note(found[1], "oauth_revoked")
 
     # -- upkeep
 

@@ -1,8 +1,8 @@
 """OAuth for programs: metadata, tokens, registration, revocation. People consent in the web app.
 
-The handlers are the MCP SDK's. What they lack is here: an issuer without a trailing slash, `none`
-as a method, addresses that are compared as they were sent, ports that programs choose, hashed
-secrets, HTTP Basic, unknown scopes, and the check of `resource`.
+The handlers are the MCP SDK's, but for revocation. What they lack is here: an issuer without a
+trailing slash, `none` as a method, addresses that are compared as they were sent, ports that
+programs choose, hashed secrets, HTTP Basic, unknown scopes, and the check of `resource`.
 """
 
 import base64
@@ -14,14 +14,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp.server.auth.handlers.register import RegistrationHandler
-from mcp.server.auth.handlers.revoke import RevocationHandler
 from mcp.server.auth.handlers.token import TokenHandler
 from mcp.server.auth.middleware.client_auth import AuthenticationError, ClientAuthenticator
 from mcp.server.auth.provider import (
-    AccessToken,
     AuthorizationCode,
-    AuthorizationParams,
-    OAuthAuthorizationServerProvider,
     RefreshToken,
     RegistrationError,
     TokenError,
@@ -44,6 +40,7 @@ from commonplace.model import Json as Values, OAuthClient, OAuthSecret, SecretKi
 
 TOKENS_A_MINUTE = 60  # from one address
 METHODS = ["none", "client_secret_post", "client_secret_basic"]
+GRANT_TYPES = ["authorization_code", "refresh_token"]
 CACHED = {"Cache-Control": "public, max-age=3600"}
 NO_STORE = {"Cache-Control": "no-store"}
 Handler = Callable[[Services, Request], Awaitable[Response]]
@@ -94,7 +91,7 @@ async def _server_metadata(services: Services, request: Request) -> Response:
         "revocation_endpoint": f"{issuer}/oauth/revoke",
         "scopes_supported": [*SCOPES, ALSO_KNOWN],
         "response_types_supported": ["code"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "grant_types_supported": GRANT_TYPES,
         "token_endpoint_auth_methods_supported": METHODS,
         "revocation_endpoint_auth_methods_supported": METHODS,
         "code_challenge_methods_supported": ["S256"],
@@ -124,21 +121,30 @@ async def _answer(services: Services, handler: Handler, request: Request) -> Res
 async def _token(services: Services, request: Request) -> Response:
     await _limit(services, request)
     form = await _completed(request)
-    provider = Provider(services, resource=form.fields.get("resource"))
-    handler = TokenHandler(provider, Authenticator(provider, services))
-    response: Response = await handler.handle(form)
+    grant_type = str(form.fields.get("grant_type", ""))
+    known = grant_type in GRANT_TYPES
+    if grant_type and not known:
+        response = _error("unsupported_grant_type", "Use authorization_code or refresh_token.")
+    else:
+        grants: Any = Grants(services, form.fields)
+        response = await TokenHandler(grants, Authenticator(services)).handle(form)
     if response.status_code != 200:
-        grant_type = str(form.fields.get("grant_type", ""))
-        known = grant_type in ("authorization_code", "refresh_token")
         services.oauth.tally[grant_type if known else "other", "refused"] += 1
     return response
 
 
 async def _revoke(services: Services, request: Request) -> Response:
+    """RFC 7009, whatever kind of token the client says it is."""
     await _limit(services, request)
-    provider = Provider(services)
-    handler = RevocationHandler(provider, Authenticator(provider, services))
-    return await handler.handle(await _completed(request))
+    form = await _completed(request)
+    try:
+        client = await Authenticator(services).authenticate_request(form)
+    except AuthenticationError as error:
+        return _error("invalid_client", error.message, 401)
+    if "token" not in form.fields:
+        return _error("invalid_request", "Name the `token`.")
+    await services.oauth.revoke(str(form.fields["token"]), client.client_id)
+    return Response()
 
 
 async def _register(services: Services, request: Request) -> Response:
@@ -147,12 +153,19 @@ async def _register(services: Services, request: Request) -> Response:
     except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
-        error = {"error": "invalid_client_metadata", "error_description": "Send a JSON object."}
-        return Json(error, 400)
-    provider = Provider(services, asked=asked, address=_address(request))
-    return await RegistrationHandler(provider, ClientRegistrationOptions(enabled=True)).handle(
-        request
+        return _error("invalid_client_metadata", "Send a JSON object.")
+    # What is empty or null was left out.
+    asked = {name: value for name, value in asked.items() if value not in (None, "")}
+    registry: Any = Registry(services, asked, _address(request))
+    completed = _Completed(request.scope, request.receive)
+    completed.content = json.dumps(asked).encode()
+    return await RegistrationHandler(registry, ClientRegistrationOptions(enabled=True)).handle(
+        completed
     )
+
+
+def _error(code: str, description: str, status: int = 400) -> Response:
+    return Json({"error": code, "error_description": description}, status)
 
 
 async def _limit(services: Services, request: Request) -> None:
@@ -163,16 +176,20 @@ def _address(request: Request) -> str:
     return network_of(request.client.host) if request.client else "unknown"
 
 
-class _Form(Request):
-    """A request whose form has been read and completed."""
+class _Completed(Request):
+    """A request whose form or body has been read and completed."""
 
     fields: FormData
+    content: bytes
 
     async def form(self, **_: Any) -> FormData:  # type: ignore[override]
         return self.fields
 
+    async def body(self) -> bytes:
+        return self.content
 
-async def _completed(request: Request) -> _Form:
+
+async def _completed(request: Request) -> _Completed:
     """Put the client's id and secret into the form wherever they were sent, and leave only scopes
     that we know."""
     sent = dict((await request.form()).multi_items())
@@ -187,7 +204,7 @@ async def _completed(request: Request) -> _Form:
     sent.setdefault("client_secret", "")
     if "scope" in sent:
         sent["scope"] = " ".join(known_scopes(str(sent["scope"])))
-    form = _Form(request.scope, request.receive)
+    form = _Completed(request.scope, request.receive)
     form.fields = FormData(sent)
     return form
 
@@ -226,16 +243,10 @@ class Refresh(RefreshToken):
     grant: Token
 
 
-class Access(AccessToken):
-    row: OAuthSecret
-    grant: Token
-
-
 class Authenticator(ClientAuthenticator):
     """Checks secrets by their hashes."""
 
-    def __init__(self, provider: "Provider", services: Services) -> None:
-        super().__init__(provider)
+    def __init__(self, services: Services) -> None:
         self._clients = services.oauth.clients
 
     async def authenticate_request(self, request: Request) -> OAuthClientInformationFull:
@@ -247,27 +258,19 @@ class Authenticator(ClientAuthenticator):
         return Client(client_id=client_id, known=known)
 
 
-class Provider(OAuthAuthorizationServerProvider[Code, Refresh, Access]):
-    """What the SDK's handlers need of the core, for one request."""
+class Registry:
+    """What the SDK's registration needs of the core. `asked`: what the client sent."""
 
-    def __init__(
-        self,
-        services: Services,
-        *,
-        resource: Any = None,
-        asked: Values | None = None,
-        address: str = "",
-    ) -> None:
-        self._oauth, self._issuer = services.oauth, services.settings.issuer
-        self._resource, self._asked, self._address = resource, asked or {}, address
+    def __init__(self, services: Services, asked: Values, address: str) -> None:
+        self._oauth, self._asked, self._address = services.oauth, asked, address
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
         """Store a client and put what we made of it into `client_info`, which is the answer."""
-        confidential = self._asked.get("token_endpoint_auth_method") not in (None, "", "none")
+        confidential = self._asked.get("token_endpoint_auth_method", "none") != "none"
         try:
             client, secret = await self._oauth.clients.register(
                 client_info.client_name or "",
-                self._asked["redirect_uris"] or [],  # as sent: the SDK's are normalized
+                self._asked["redirect_uris"],  # as sent: the SDK's are normalized
                 self._address,
                 confidential=confidential,
             )
@@ -275,10 +278,17 @@ class Provider(OAuthAuthorizationServerProvider[Code, Refresh, Access]):
             raise RegistrationError("invalid_redirect_uri", error.message) from None
         client_info.client_id, client_info.client_secret = client.id, secret
         client_info.scope = " ".join(known_scopes(client_info.scope) or SCOPES)
-        client_info.grant_types = ["authorization_code", "refresh_token"]
+        client_info.grant_types = GRANT_TYPES
         if secret is None:
             client_info.token_endpoint_auth_method = "none"
             client_info.client_secret_expires_at = None
+
+
+class Grants:
+    """What the SDK's token endpoint needs of the core. `sent`: the request's form."""
+
+    def __init__(self, services: Services, sent: FormData) -> None:
+        self._oauth, self._sent = services.oauth, sent
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str
@@ -287,6 +297,8 @@ class Provider(OAuthAuthorizationServerProvider[Code, Refresh, Access]):
         if found is None:
             return None
         row, grant = found
+        if row.redirect_uri != self._sent.get("redirect_uri"):
+            return None
         return Code(
             code=authorization_code,
             scopes=row.scopes.split(),
@@ -334,33 +346,10 @@ class Provider(OAuthAuthorizationServerProvider[Code, Refresh, Access]):
         )
         return _answer_of(issued, "The token was used before; the connection is revoked.")
 
-    async def load_access_token(self, token: str) -> Access | None:
-        found = await self._oauth.find(SecretKind.ACCESS, token)
-        if found is None:
-            return None
-        row, grant = found
-        return Access(
-            token=token,
-            client_id=grant.client_id or "",
-            scopes=row.scopes.split(),
-            row=row,
-            grant=grant,
-        )
-
-    async def revoke_token(self, token: Access | Refresh) -> None:
-        await self._oauth.revoke(token.row, token.grant)
-
-    async def get_client(self, client_id: str) -> Client | None:
-        raise NotImplementedError
-
-    async def authorize(
-        self, client: OAuthClientInformationFull, params: AuthorizationParams
-    ) -> str:
-        raise NotImplementedError
-
     def _check_resource(self, grant: Token) -> None:
         """The token must be asked for what the person was asked for."""
-        if self._resource and self._oauth.find_resource(str(self._resource)) != grant.resource:
+        resource = self._sent.get("resource")
+        if resource and self._oauth.find_resource(str(resource)) != grant.resource:
             raise TokenError("invalid_target", "The resource is not the one of the grant.")
 
 
