@@ -66,8 +66,8 @@ class Hook:
         self.client: str = options.client
         home = Path(env.get("COMMONPLACE_DATA_DIR") or Path.home() / ".local/share/commonplace")
         self.data_dir = options.data_dir or home.expanduser()
-        found = env.get("COMMONPLACE_URL") or server_url(self.data_dir) or "http://127.0.0.1:8642"
-        self.url = found.rstrip("/")
+        found = env.get("COMMONPLACE_URL") or options.url or server_url(self.data_dir)
+        self.url = (found or "http://127.0.0.1:8642").rstrip("/")
         self.token = env.get("COMMONPLACE_TOKEN") or self._read(TOKEN_FILE).strip()
         roots = event.get("workspace_roots") or [""]
         self.folder = str(event.get("cwd") or roots[0] or os.getcwd())
@@ -264,6 +264,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.add_argument("--client", default="claude-code")
         parser.add_argument("--project", default="")
         parser.add_argument("--data-dir", type=Path)
+        parser.add_argument("--url", default="")
         parser.add_argument("--budget", type=float, help=argparse.SUPPRESS)
         options, _ = parser.parse_known_args(arguments)
         if os.environ.get("COMMONPLACE_HOOKS", "").lower() not in OFF:

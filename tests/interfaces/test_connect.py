@@ -292,6 +292,16 @@ def test_hooks_need_a_token_that_writes_and_a_client_that_has_them(cli: Commands
     assert tokens(cli) == []
 
 
+def test_hooks_call_the_server_that_was_named(cli: Commands) -> None:
+    cli.env["COMMONPLACE_URL"] = "http://127.0.0.1:7"
+    result = cli.run("connect", "codex", "--write", "--hooks", "--token")
+    assert "review ours with /hooks" in result.stderr
+    path = Path(cli.env["HOME"]) / ".codex" / "hooks.json"
+    assert "--url http://127.0.0.1:7" in path.read_text()
+    cli.text("connect", "codex", "--remove")
+    assert not path.exists()
+
+
 def test_the_token_of_hooks_is_private(cli: Commands, data_dir: Path) -> None:
     secret = cli.json("connect", "claude-code", "--hooks", "--token", "--write")["token"]
     kept = data_dir / "hook-token"

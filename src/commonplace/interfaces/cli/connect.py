@@ -115,6 +115,10 @@ async def connect(
     if read_only and client is Client.CLAUDE_DESKTOP and not token:
         raise Invalid("Claude Desktop acts as the owner without a token: add --token.")
     url = find_server(context.settings)
+    if with_hooks and client is Client.CODEX and not context.as_json:
+        output.note(
+            "Codex runs only hooks that you trust: start it, and review ours with /hooks.\n"
+        )
     secret = None
     if token and not dry_run and not context.token:
         async with context.open() as (services, caller):
@@ -230,6 +234,7 @@ class Kit:
         # -P: a program in the folder that the agent works in must not pass for ours.
         words = [sys.executable, "-P", "-m", "commonplace.hooks", "--client", self.client]
         words += ["--data-dir", str(self._settings.data_dir.absolute())]
+        words += ["--url", self._settings.url] if self._settings.url else []
         words += ["--project", self._project] if self._project else []
         command = shlex.join(words)
         for event in self.hook_events or ():
