@@ -24,7 +24,7 @@ async def dan(site: Site) -> tuple[Person, Page]:
     )
     page = await site.visitor()
     await page.goto("/sign-in?next=/account")
-    await page.get_by_label("E-mail").fill("dan@example.org")
+    await page.get_by_label("Email").fill("dan@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in", exact=True).click()
     return person, page
@@ -38,13 +38,15 @@ async def test_browsers_are_listed_and_ended_one_by_one(site: Site) -> None:
     )
     before = await browsers.count()
     assert before >= 3
-    await expect(browsers.filter(has_text="this one")).to_have_count(1)
+    await expect(browsers.filter(has_text="this browser")).to_have_count(1)
     await (
-        browsers.filter(has_not_text="this one").first.get_by_role("button", name="End it").click()
+        browsers.filter(has_not_text="this browser")
+        .first.get_by_role("button", name="Sign out")
+        .click()
     )
-    await expect(page.get_by_role("status")).to_have_text("That browser is signed out.")
+    await expect(page.get_by_role("status")).to_have_text("Browser signed out.")
     await expect(browsers).to_have_count(before - 1)
-    await page.get_by_role("button", name="Sign out all others").click()
+    await page.get_by_role("button", name="Sign out all other browsers").click()
     await expect(browsers).to_have_count(1)
     for gone in (other, third):
         await gone.goto("/account")
@@ -56,11 +58,11 @@ async def test_a_password_is_changed_by_who_knows_it_and_others_are_signed_out(s
     await page.goto("/account")
     for old, said in (
         ("not the password", "current password is wrong"),
-        (PASSWORD, "all other browsers are signed out"),
+        (PASSWORD, "All other browsers are signed out"),
     ):
-        await page.get_by_label("Now").fill(old)
-        await page.get_by_label("New", exact=False).last.fill(NEW)
-        await page.get_by_role("button", name="Change it").click()
+        await page.get_by_label("Current password").fill(old)
+        await page.get_by_label("New password").fill(NEW)
+        await page.get_by_role("button", name="Change password").click()
         await expect(page.get_by_role("status")).to_contain_text(said)
     await other.goto("/account")
     assert "/sign-in" in other.url
@@ -83,7 +85,7 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
     await page.goto(f"/join/{secret}")
     await page.get_by_role("button", name="Join as Dan").click()
     await ready(page)
-    await page.get_by_label("Add an address, a note or files").fill(
+    await page.get_by_label("Add a link, a note or files").fill(
         "What Dan wrote for all of them, in their library."
     )
     await page.get_by_role("button", name="Add", exact=True).click()
@@ -91,13 +93,13 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
     for email, password, said in (
         ("ada@example.org", PASSWORD, "Type your email"),
         ("dan@example.org", "wrong", "current password is wrong"),
-        ("dan@example.org", PASSWORD, "are deleted"),
+        ("dan@example.org", PASSWORD, "were deleted"),
     ):
         await page.goto("/account")
-        await page.get_by_text("Your library with everything in it goes").click()
-        await page.get_by_label("Your address").fill(email)
-        await page.get_by_label("Password, once more").fill(password)
-        await page.get_by_role("button", name="Delete my account for good").click()
+        await page.get_by_text("Deletes your library").click()
+        await page.get_by_label("Type your email").fill(email)
+        await page.get_by_label("Password", exact=True).fill(password)
+        await page.get_by_role("button", name="Delete account permanently").click()
         await expect(page.get_by_role("status")).to_contain_text(said)
     assert [person.name for person in await site.app.people.all()] == ["Ada"]
     assert await site.app.library.recent(own) == []

@@ -23,12 +23,12 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
         const text = document.querySelector(".prose p").firstChild;
         getSelection().setBaseAndExtent(text, 0, text, text.data.indexOf(","));
     }""")
-    await page.get_by_role("button", name="Note this").click()
+    await page.get_by_role("button", name="Highlight").click()
     await expect(page.locator(".note-form blockquote")).to_have_text(
         "Rivers find their way to the sea"
     )
     await page.keyboard.type("Do <b>all</b> of them?")
-    await page.get_by_role("button", name="Note it").click()
+    await page.get_by_role("button", name="Save note").click()
     await expect(page.locator(".noted li p")).to_have_text("Do <b>all</b> of them?")
     await expect(page.locator(".noted blockquote")).to_have_text("Rivers find their way to the sea")
     await expect(page.locator(".margin .own")).to_contain_text("all")
@@ -36,12 +36,12 @@ async def test_a_note_is_written_beside_words_and_found_again(site: Site) -> Non
     await page.goto("/search?q=do+all+of+them&mode=keyword")
     await page.locator(".hits .title").first.click()
     await expect(page.locator(".gist")).to_contain_text("Rivers find their way to the sea")
-    await page.get_by_label("What it is about").get_by_role("link", name="The river").click()
+    await page.get_by_label("Source").get_by_role("link", name="The river").click()
     await expect(page.locator(".passage:target")).to_contain_text("Rivers find")
     await page.goto("/")
     await expect(page.locator(".row .title")).to_have_text(["The river"])
     await ready(page)
-    await page.get_by_label("State").select_option("Notes on texts")
+    await page.get_by_label("Status").select_option("Highlights")
     await expect(page.locator(".row .title")).to_have_text(["Do <b>all</b> of them?"])
     note = (await site.app.annotations.of(site.owner, item.id))[0].item
     assert note.folders == (folder.id,), "who reads the one may read the other"
@@ -51,8 +51,8 @@ async def test_a_note_needs_no_script(site: Site) -> None:
     item = await site.add("The river", RIVER)
     page = await site.signed_in(java_script_enabled=False)
     await page.goto(f"/items/{item.public_id}")
-    await page.get_by_label("Write a note").fill("So do I.")
-    await page.get_by_role("button", name="Note it").click()
+    await page.get_by_label("Add a note").fill("So do I.")
+    await page.get_by_role("button", name="Save note").click()
     await expect(page.locator(".noted")).to_contain_text("So do I.")
 
 
@@ -72,9 +72,9 @@ async def test_earlier_versions_are_kept_and_compared(site: Site) -> None:
     await page.locator("#versions a").click()
     await expect(page.locator(".diff del")).to_have_text(re.compile("Twice a day."))
     await expect(page.locator(".diff ins b")).to_have_text("<i>lunar</i> ")
-    await page.get_by_role("link", name="As it was").click()
+    await page.get_by_role("link", name="Text").click()
     await expect(page.locator(".prose")).to_contain_text("Twice a day.")
-    await page.get_by_role("link", name="As it is now").click()
+    await page.get_by_role("link", name="Current version").click()
     await expect(page.locator(".prose").first).to_contain_text("lunar")
 
 

@@ -55,12 +55,12 @@ async def test_the_page_is_usable_everywhere_and_leads_to_the_client(
     await page.goto(address_of(program))
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     assert (await Axe().run(page)).response["violations"] == []
-    await expect(page.get_by_text("unverified, registered itself")).to_be_visible()
+    await expect(page.get_by_text("unverified (self-registered)")).to_be_visible()
     await expect(page.get_by_text("runs on your computer")).to_be_visible()
     await expect(page.get_by_label("Birds")).to_be_hidden()
-    await page.get_by_label("only these folders").check()
+    await page.get_by_label("Only these folders").check()
     await page.get_by_label("Birds").check()
-    await page.get_by_label("read only").check()
+    await page.get_by_label("Read only").check()
     await page.get_by_role("button", name="Connect").click()
     await page.wait_for_url(f"{callback.url}/callback**")
     answer = brought(callback)
@@ -74,7 +74,7 @@ async def test_the_page_is_usable_everywhere_and_leads_to_the_client(
     await expect(row).to_contain_text("OAuth, 127.0.0.1")
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     await page.goto(f"{site.url}/account")
-    await expect(page.get_by_text("127.0.0.1, reads some folders")).to_be_visible()
+    await expect(page.get_by_text("127.0.0.1, read only, some folders")).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     assert (await Axe().run(page)).response["violations"] == []
 
@@ -85,7 +85,7 @@ async def test_who_is_not_signed_in_comes_back_after_signing_in(
     await (await site.signed_in()).context.close()  # there is a password now
     page = await site.visitor()
     await page.goto(address_of(program))
-    await page.get_by_label("E-mail").fill("ada@example.org")
+    await page.get_by_label("Email").fill("ada@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("heading", name="Connect A client")).to_be_visible()
@@ -115,7 +115,7 @@ async def test_a_popup_stays_in_touch_with_the_page_that_opened_it(
     async with opener.expect_popup() as opened:
         await opener.evaluate(f"window.open('{site.url}{address_of(program)}'); 0")
     popup: Page = await opened.value
-    await popup.get_by_label("E-mail").fill("ada@example.org")
+    await popup.get_by_label("Email").fill("ada@example.org")
     await popup.get_by_label("Password").fill(PASSWORD)
     await popup.get_by_role("button", name="Sign in").click()
     await popup.get_by_role("button", name="Connect").click()

@@ -18,8 +18,8 @@ scripts = pytest.mark.parametrize("scripted", [True, False], ids=["scripts", "no
 
 async def make(page: Page, name: str) -> None:
     await page.get_by_title("New folder").click()
-    await page.get_by_label("Name of the new folder").fill(name)
-    await page.get_by_role("button", name="Make it").click()
+    await page.get_by_label("Folder name").fill(name)
+    await page.get_by_role("button", name="Create folder").click()
 
 
 @scripts
@@ -36,9 +36,9 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
     await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Water <b>birds</b>")
     await page.get_by_role("link", name="Rename or delete").click()
-    await expect(page.get_by_text("It is empty.")).to_be_visible()
+    await expect(page.get_by_text("This folder is empty.")).to_be_visible()
     page.on("dialog", lambda dialog: dialog.accept())
-    await page.get_by_role("button", name="Delete the folder").click()
+    await page.get_by_role("button", name="Delete folder").click()
     await expect(page.get_by_role("status")).to_contain_text("deleted")
     assert await site.app.folders.list_folders(site.owner) == []
 
@@ -46,8 +46,8 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
 @pytest.mark.parametrize(
     "choice, left",
     [
-        ("stays in the library", ["In both", "Only here"]),
-        ("is deleted for good: 1 item", ["In both"]),
+        ("Keep in the library", ["In both", "Only here"]),
+        ("Delete permanently: 1 item", ["In both"]),
     ],
 )
 async def test_what_goes_with_a_folder_is_said_before(
@@ -61,10 +61,10 @@ async def test_what_goes_with_a_folder_is_said_before(
     page = await site.signed_in(java_script_enabled=False)
     await page.goto(f"/folders/{here.id}")
     await expect(
-        page.get_by_text("1 token sees only this folder, and will be revoked with it.")
+        page.get_by_text("Deleting it also revokes 1 token that can only see this folder.")
     ).to_be_visible()
     await page.get_by_role("radio", name=choice).check()
-    await page.get_by_role("button", name="Delete the folder").click()
+    await page.get_by_role("button", name="Delete folder").click()
     await expect(page.get_by_role("status")).to_contain_text("deleted")
     items, _ = await site.app.library.page(site.owner, ItemFilter())
     assert sorted(item.title for item in items) == left
@@ -78,15 +78,15 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     async def choose(*titles: str) -> None:
         await expect(page.locator("#bulk")).to_be_hidden()
         for title in titles:
-            await page.get_by_label(f"Choose {title}").check()
+            await page.get_by_label(f"Select {title}").check()
 
     await choose("One", "Two")
-    await page.get_by_placeholder("or a new one").fill("Numbers")
-    await page.get_by_role("button", name="File", exact=True).click()
-    await expect(page.get_by_role("status")).to_have_text("2 items filed.")
+    await page.get_by_placeholder("New folder").fill("Numbers")
+    await page.get_by_role("button", name="Add to folder").click()
+    await expect(page.get_by_role("status")).to_have_text("2 items added to the folder.")
     await choose("Three")
-    await page.get_by_placeholder("Tags, by commas").fill("odd")
-    await page.get_by_role("button", name="Tag", exact=True).click()
+    await page.get_by_placeholder("Tags, comma-separated").fill("odd")
+    await page.get_by_role("button", name="Add tags").click()
     await expect(
         page.locator(".row", has_text="Three").get_by_role("link", name="odd")
     ).to_be_visible()
@@ -95,10 +95,10 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await expect(page.locator("#total")).to_have_text("2 items")
     await choose("Two", "Three")
     await page.get_by_role("button", name="Delete").click()
-    await expect(page.locator(".going-note")).to_contain_text("2 items will be deleted")
+    await expect(page.locator(".going-note")).to_contain_text("2 items deleted")
     await page.get_by_role("button", name="Undo").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items kept.")
-    await page.get_by_label("Add an address, a note or files").fill(
+    await expect(page.get_by_role("status")).to_have_text("2 items restored.")
+    await page.get_by_label("Add a link, a note or files").fill(
         "A note that was written without any script."
     )
     await page.get_by_role("button", name="Add", exact=True).click()
@@ -116,12 +116,12 @@ async def test_counts_follow_what_is_added_and_deleted(
     await expect(page.locator("#total")).to_have_text("0 items")
     text = "Herons\nThey stand in the water for hours, and nobody knows why."
     for _ in range(2):  # the second time it is there already
-        await page.get_by_label("Add an address, a note or files").fill(text)
+        await page.get_by_label("Add a link, a note or files").fill(text)
         await page.get_by_role("button", name="Add", exact=True).click()
         await expect(page.locator("#adding li")).to_have_count(0)
         await expect(page.locator("#total")).to_have_text("1 item")
         await expect(page.get_by_role("link", name="Birds 1")).to_be_visible()
-    await page.get_by_label("Choose Herons").check()
+    await page.get_by_label("Select Herons").check()
     await page.get_by_role("button", name="Delete").click()
     await expect(page.locator("#total")).to_have_text("0 items")
     await expect(page.get_by_role("link", name="Birds 0")).to_be_visible()
@@ -150,7 +150,7 @@ async def test_captures_show_the_words_their_hash_and_what_became_of_them(site: 
         "title", hashlib.sha256(said.encode()).hexdigest()
     )
     for text in (
-        "the words are unchanged",
+        "text is unchanged",
         "client: Claude",
         "superseded by The archive, again",
         "One process reads it.",

@@ -74,9 +74,11 @@ async def test_a_task_has_notes_and_a_drawing_of_what_it_waits_for(site: Site) -
     page = await site.signed_in()
     await page.goto(f"/work/{second.public_id}")
     await page.locator(".prose p").select_text()
-    await expect(page.get_by_text("Note this")).to_have_count(0)  # words are noted in the reader
-    await page.get_by_placeholder("Write a note").fill("Bricks <b>have</b> come.")
-    await page.get_by_role("button", name="Note it").click()
+    await expect(page.get_by_text("Highlight", exact=True)).to_have_count(
+        0
+    )  # words are noted in the reader
+    await page.get_by_placeholder("Add a note").fill("Bricks <b>have</b> come.")
+    await page.get_by_role("button", name="Save note").click()
     await expect(page.locator(".noted")).to_contain_text("Bricks <b>have</b> come.")
     await page.get_by_role("button", name="Doing").click()
     await expect(page.locator(".badge").first).to_have_text("doing")
@@ -90,25 +92,25 @@ async def test_a_task_is_changed_where_it_is_read(site: Site) -> None:
     task = await entity(site, "Dig", "task", project=old.entity_id)
     page = await site.signed_in()
     await page.goto(f"/work/{task.public_id}")
-    await page.get_by_text("Change it").click()
+    await page.get_by_text("Edit", exact=True).click()
     await page.get_by_label("Title").fill("Dig deeper")
     await page.locator("[name=project]").select_option("Fix it")
     await page.locator("[name=epic]").select_option("The cellar")
     await page.locator("[name=priority]").select_option("high")
     await page.get_by_label("Due").fill("2020-02-29")
-    await page.get_by_label("Who does it").fill("ada, grace")
+    await page.get_by_label("Assignees").fill("ada, grace")
     await page.get_by_label("Text").fill("With *shovels*.\n\nAnd a lamp.")
     stale = await page.context.new_page()
     await stale.goto(page.url)
-    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Dig deeper")
     await expect(page.locator(".prose em")).to_have_text("shovels")
     await expect(page.locator(".reader > header")).to_contain_text(
         re.compile("high.*2020-02-29.*ada, grace.*Fix it.*The cellar", re.DOTALL)
     )
-    await stale.get_by_text("Change it").click()
+    await stale.get_by_text("Edit", exact=True).click()
     await stale.get_by_label("Title").fill("Dig less")
-    await stale.get_by_role("button", name="Save").click()
+    await stale.get_by_role("button", name="Save", exact=True).click()
     await expect(stale.locator(".note.wrong")).to_be_visible()
     await expect(stale.get_by_role("heading", level=1)).to_have_text("Dig deeper")
     await page.goto(f"/work/{epic.public_id}")
@@ -128,13 +130,13 @@ async def test_what_a_task_waits_for_is_chosen_on_its_page(site: Site) -> None:
     await page.goto(f"/work/{build.public_id}")
     await expect(page.locator("select[name=on] option")).to_have_text(["Dig"])
     await page.locator("select[name=on]").select_option("Dig")
-    await page.get_by_role("button", name="Wait for it").click()
+    await page.get_by_role("button", name="Add dependency").click()
     await expect(page.locator(".links")).to_contain_text("Dig")
     stale = await page.context.new_page()
     await stale.goto(f"/work/{dig.public_id}")
-    await stale.get_by_role("button", name="Wait for it").click()
+    await stale.get_by_role("button", name="Add dependency").click()
     await expect(stale.locator(".note.wrong")).to_contain_text("must not form a cycle")
-    await page.get_by_role("button", name="Wait no more for Dig").click()
+    await page.get_by_role("button", name="Remove dependency on Dig").click()
     await expect(page.locator(".drawing")).to_have_count(0)
     assert (await site.app.entities.get(site.owner, build.id)).depends_on == ()
 
@@ -180,15 +182,15 @@ async def test_the_map_holds_everything_and_is_made_anew_only_when_something_cha
     await page.reload()
     assert await site.app.library_map.chart(site.owner) is chart, "kept while nothing changes"
     for _ in range(3):
-        await page.get_by_role("button", name="Nearer").click()
-    await page.get_by_role("button", name="All of it").click()
+        await page.get_by_role("button", name="Zoom in").click()
+    await page.get_by_role("button", name="Show all").click()
     await expect(page.locator(".map .node text", has_text="Owls 1")).to_be_visible()
     await page.locator(".map .node", has_text="Owls 1").click()
     await expect(page.get_by_role("heading", name="Owls 1")).to_be_visible()
     await site.add("Newest")
     monkeypatch.setattr("commonplace.core.map.library_map.MAPPED", 5)
     await page.goto("/graph")
-    await expect(page.get_by_text("The library has 9 items")).to_be_visible()
+    await expect(page.get_by_text("of 9 items")).to_be_visible()
     await expect(page.locator(".map .node")).to_have_count(5)
 
 
@@ -198,7 +200,7 @@ async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
     page = await site.signed_in(viewport={"width": 360, "height": 740}, has_touch=True)
     await page.goto(f"/graph/{a.public_id}")
     await expect(page.locator(".drawing text", has_text="Boats")).to_be_visible()
-    await expect(page.get_by_role("button", name="Nearer")).to_be_visible()
+    await expect(page.get_by_role("button", name="Zoom in")).to_be_visible()
     size = await page.locator(".drawing .center text").evaluate(
         "(text) => text.getBoundingClientRect().height"
     )
@@ -222,7 +224,7 @@ async def test_fingers_move_and_open_the_map_on_a_phone(site: Site) -> None:
     assert before and after and float(after.split()[2]) < 0.5 * float(before.split()[2]), (
         "two fingers come nearer"
     )
-    await page.get_by_role("button", name="All of it").click()
+    await page.get_by_role("button", name="Show all").click()
     await expect(page.locator(".drawing")).to_have_attribute("viewBox", before)
     await page.wait_for_timeout(
         600
@@ -238,21 +240,21 @@ async def test_a_disk_is_published_after_a_look_at_what_others_see(site: Site) -
     )
     page = await site.signed_in()
     await page.goto(f"/items/{item.public_id}")
-    await page.get_by_role("link", name="Publish").click()
+    await page.get_by_role("link", name="Publish", exact=True).click()
     await expect(page.locator(".preview")).not_to_contain_text("hold hands while they sleep")
     await page.get_by_role("button", name="Publish").click()
     await expect(page).to_have_url(re.compile(f"/d/{item.public_id}$"))
     await page.goto(f"/disks/{item.public_id}/publish")
-    await page.get_by_label("For").select_option("people with an account here")
-    await page.get_by_role("button", name="Save").click()
+    await page.get_by_label("Visible to").select_option("People with an account here")
+    await page.get_by_role("button", name="Save", exact=True).click()
     await page.goto(f"/items/{item.public_id}")
-    await page.get_by_role("link", name="Published").click()
-    await expect(page.get_by_label("For")).to_have_value("members")
+    await page.locator(".actions").get_by_role("link", name="Published").click()
+    await expect(page.get_by_label("Visible to")).to_have_value("members")
     await page.goto("/disks")
     await expect(page.locator(".row .title")).to_have_text(["Otters"])
     page.on("dialog", lambda dialog: dialog.accept())
     await page.get_by_role("button", name="Unpublish").click()
-    await expect(page.get_by_text("An empty shelf")).to_be_visible()
+    await expect(page.get_by_text("Nothing published yet")).to_be_visible()
 
 
 async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site: Site) -> None:
@@ -267,17 +269,17 @@ async def test_candidates_are_kept_rejected_and_put_in_the_place_of_others(site:
     page = await site.signed_in()
     await page.goto("/review")
     await expect(page.locator(".candidate")).to_contain_text("Postgres")
-    await page.get_by_role("button", name="Keep it").click()
-    await expect(page.get_by_text("Nothing waits")).to_be_visible()
-    await page.get_by_text("Read memories out of notes").click()
+    await page.get_by_role("button", name="Accept").click()
+    await expect(page.get_by_text("Nothing to review")).to_be_visible()
+    await page.get_by_text("Extract memories from notes").click()
     await page.get_by_label("Notes").fill(
         "We decided not to use Postgres for the archive, because it is there already."
     )
-    await page.get_by_role("button", name="Look for").click()
+    await page.get_by_role("button", name="Extract").click()
     other = page.locator(".beside", has_text="Postgres").first
     await expect(other).to_be_visible()
-    await other.get_by_role("button", name="Supersede this").click()
-    await expect(page.get_by_role("status")).to_contain_text("in place of")
+    await other.get_by_role("button", name="Replace this").click()
+    await expect(page.get_by_role("status")).to_contain_text("superseded")
 
 
 async def test_a_candidate_is_changed_first_and_a_task_gets_its_project(site: Site) -> None:
@@ -292,8 +294,8 @@ async def test_a_candidate_is_changed_first_and_a_task_gets_its_project(site: Si
     await expect(task.locator("[name=project]")).to_be_visible()
     await task.locator("[name=project]").select_option("Ship it")
     await task.get_by_label("Title").fill("Write the runbook")
-    await task.get_by_role("button", name="Keep it").click()
-    await expect(page.get_by_role("status")).to_have_text("Kept.")
+    await task.get_by_role("button", name="Accept").click()
+    await expect(page.get_by_role("status")).to_have_text("Accepted.")
     await page.goto("/work")
     await expect(page.locator(".task")).to_contain_text("Write the runbook")
     await page.locator(".task a").click()

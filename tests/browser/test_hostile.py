@@ -158,7 +158,7 @@ async def test_file_names_and_notes_come_through_the_doors_unharmed(site: Site) 
         }
     )
     await expect(page.locator(".row")).to_have_count(1)
-    await page.get_by_label("Add an address, a note or files").fill(
+    await page.get_by_label("Add a link, a note or files").fill(
         f"{SCRIPT}\nA note that is long enough to be kept here."
     )
     await page.get_by_role("button", name="Add", exact=True).click()

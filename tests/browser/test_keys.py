@@ -44,7 +44,7 @@ async def test_one_steps_through_the_list_and_sees_where_one_is(site: Site) -> N
 async def test_rows_are_chosen_archived_and_brought_back(site: Site) -> None:
     page = await stocked(site)
     await press(page, "j", "x", "j", "x")
-    await expect(page.locator("#bulk .many")).to_have_text("2 chosen")
+    await expect(page.locator("#bulk .many")).to_have_text("2 selected")
     await press(page, "Escape")
     await expect(page.locator("#bulk")).to_be_hidden()
     await press(page, "e")
@@ -59,17 +59,17 @@ async def test_rows_are_chosen_archived_and_brought_back(site: Site) -> None:
     await page.goto("/?state=archived")
     await ready(page)
     await press(page, "j", "e")
-    await expect(page.get_by_role("status")).to_have_text("1 item back in use.")
+    await expect(page.get_by_role("status")).to_have_text("1 item restored.")
 
 
 async def test_deleting_by_key_is_undone_by_key(site: Site) -> None:
     page = await stocked(site)
     await press(page, "j", "j", "#")
-    await expect(page.locator(".going-note")).to_contain_text("1 item will be deleted")
-    await expect(page.locator(".row.at")).to_contain_text("will be deleted")
+    await expect(page.locator(".going-note")).to_contain_text("1 item deleted")
+    await expect(page.locator(".row.at")).to_contain_text("Deleting")
     await ready(page)
     await press(page, "u")
-    await expect(page.get_by_role("status")).to_have_text("1 item kept.")
+    await expect(page.get_by_role("status")).to_have_text("1 item restored.")
     await expect(page.locator(".row")).to_have_count(4)
 
 
@@ -103,7 +103,7 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
     await page.keyboard.type("j?#")
     await expect(page.get_by_placeholder("Filter by title")).to_have_value("j?#")
     await press(page, "Escape", "n")
-    await expect(page.get_by_label("Add an address, a note or files")).to_be_focused()
+    await expect(page.get_by_label("Add a link, a note or files")).to_be_focused()
     await press(page, "Escape", "?")
     help = page.get_by_role("dialog")
     await expect(help).to_be_visible()
@@ -123,7 +123,7 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
     await page.goto("/health")
     await ready(page)
     await press(page, "/")
-    await expect(page.get_by_label("Search for")).to_be_focused()
+    await expect(page.get_by_role("searchbox", name="Search")).to_be_focused()
 
 
 async def test_the_first_tab_leads_past_the_menu(site: Site) -> None:
@@ -131,7 +131,7 @@ async def test_the_first_tab_leads_past_the_menu(site: Site) -> None:
     for path in ("/", "/people", "/account", "/health"):
         await page.goto(path)
         await press(page, "Tab")
-        skip = page.get_by_role("link", name="Skip to the text")
+        skip = page.get_by_role("link", name="Skip to content")
         await expect(skip).to_be_focused()
         await expect(skip).to_be_in_viewport()
         await press(page, "Enter")

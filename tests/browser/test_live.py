@@ -103,7 +103,7 @@ async def test_review_counts_and_offers_new_candidates(site: Site) -> None:
     await site.app.reflection.reflect(site.owner, Notes(notes, persist=True, review=True))
     await expect(elsewhere.locator("#waiting")).to_contain_text("1")
     await expect(review.locator(".candidate")).to_have_count(1)
-    await review.get_by_text("Change it first").click()
+    await review.get_by_text("Edit before saving").click()
     await review.get_by_label("Title").last.fill("Half a")
     again = "Always rotate the keys of the staging cluster every month."
     await site.app.reflection.reflect(site.owner, Notes(again, persist=True, review=True))
@@ -129,7 +129,7 @@ async def test_health_and_the_reader_follow_a_transcription(
         await expect(reader.locator("#facts progress")).to_be_visible()
         assert transcriber.go_on
         transcriber.go_on.set()
-        await expect(health.get_by_text("Nothing is waiting.")).to_be_visible()
+        await expect(health.get_by_text("No jobs in progress.")).to_be_visible()
         await expect(reader.locator("#text .passage")).not_to_have_count(0)
         await expect(reader.locator("#facts progress")).to_have_count(0)
 

@@ -17,8 +17,8 @@ async def invited(site: Site, role: str = "member", email: str = "") -> str:
     await page.keyboard.press("g")
     await page.keyboard.press("p")
     await page.get_by_role("radio", name=re.compile(f"^{role}")).check()
-    await page.get_by_label("E-mail").fill(email)
-    await page.get_by_role("button", name="Make a link").click()
+    await page.get_by_label("Email").fill(email)
+    await page.get_by_role("button", name="Create invitation").click()
     link = await page.locator("#secret").inner_text()
     await page.goto("/people")
     assert link not in await page.content(), "it is shown once"
@@ -28,9 +28,9 @@ async def invited(site: Site, role: str = "member", email: str = "") -> str:
 
 async def join(page: Page, link: str, name: str = "Bob") -> None:
     await page.goto(link)
-    await page.get_by_label("Name").fill(name)
-    if await page.get_by_label("E-mail").is_editable():
-        await page.get_by_label("E-mail").fill(f"{name.lower()}@example.org")
+    await page.get_by_role("textbox", name="Name").fill(name)
+    if await page.get_by_label("Email").is_editable():
+        await page.get_by_label("Email").fill(f"{name.lower()}@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Join", exact=True).click()
     await expect(page.get_by_role("status")).to_contain_text("Welcome")
@@ -42,14 +42,14 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
     await join(bob, await invited(site, email="bob@example.org"))
     await expect(bob.locator(".row .title")).to_have_text(["Otters"])
     await ready(bob)
-    await bob.get_by_label("Add an address, a note or files").fill(
+    await bob.get_by_label("Add a link, a note or files").fill(
         "Bob was here, and he wrote it down for all of them."
     )
     await bob.get_by_role("button", name="Add", exact=True).click()
     await expect(bob.locator(".row")).to_have_count(2)
     await bob.locator(".turn summary").click()
     await bob.locator(".turn").get_by_role("button", name="Bob owner").click()
-    await expect(bob.get_by_text("An empty library")).to_be_visible()
+    await expect(bob.get_by_text("Your library is empty")).to_be_visible()
     for path in ("/search?q=otters", "/work", "/graph", "/disks?shelf=private", "/health"):
         await bob.goto(path)
         await expect(bob.locator("main")).not_to_contain_text("hold hands")
@@ -109,11 +109,11 @@ async def test_roles_are_changed_people_removed_and_invitations_withdrawn(site: 
     await page.goto("/people")
     await ready(page)
     await page.get_by_label("Role of Bob").select_option("viewer")
-    await expect(page.get_by_role("status")).to_have_text("Bob is viewer now.")
+    await expect(page.get_by_role("status")).to_have_text("Bob's role is now viewer.")
     await bob.reload()
-    await expect(bob.get_by_label("Add an address, a note or files")).to_have_count(0)
-    await page.get_by_role("button", name="Withdraw").click()
-    await expect(page.get_by_role("status")).to_contain_text("withdrawn")
+    await expect(bob.get_by_label("Add a link, a note or files")).to_have_count(0)
+    await page.get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_role("status")).to_contain_text("Invitation revoked")
     site.expected.append("404")
     late = await site.visitor()
     await late.goto(link)
@@ -130,7 +130,7 @@ async def test_roles_are_changed_people_removed_and_invitations_withdrawn(site: 
     assert "Remove Bob?" in asked[0]
     await bob.goto("/")
     await expect(bob.locator(".turn")).to_have_count(0)
-    await expect(bob.get_by_text("An empty library")).to_be_visible()
+    await expect(bob.get_by_text("Your library is empty")).to_be_visible()
 
 
 async def test_somebody_joins_with_a_passkey_and_signs_in_with_it(site: Site) -> None:
@@ -152,12 +152,12 @@ async def test_somebody_joins_with_a_passkey_and_signs_in_with_it(site: Site) ->
         },
     )
     await page.goto(link)
-    await page.get_by_label("Name").fill("Cleo")
-    await page.get_by_label("E-mail").fill("ada@example.org")
+    await page.get_by_role("textbox", name="Name").fill("Cleo")
+    await page.get_by_label("Email").fill("ada@example.org")
     site.expected.append("409")
     await page.get_by_role("button", name="Join with a passkey").click()
     await expect(page.get_by_role("alert").first).to_contain_text("already an account")
-    await page.get_by_label("E-mail").fill("cleo@example.org")
+    await page.get_by_label("Email").fill("cleo@example.org")
     await page.get_by_role("button", name="Join with a passkey").click()
     await expect(page.locator(".turn b")).to_have_text("Ada")
     await page.goto("/account")
@@ -174,7 +174,7 @@ async def test_who_has_an_account_joins_as_who_they_are(site: Site) -> None:
     page = await site.visitor()
     await page.goto(f"/join/{secret}")
     await page.get_by_role("link", name="Sign in").click()
-    await page.get_by_label("E-mail").fill("dan@example.org")
+    await page.get_by_label("Email").fill("dan@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in", exact=True).click()
     await page.get_by_role("button", name="Join as Dan").click()
@@ -182,5 +182,5 @@ async def test_who_has_an_account_joins_as_who_they_are(site: Site) -> None:
     await page.goto("/people")
     page.on("dialog", lambda dialog: dialog.accept())
     await page.get_by_role("button", name="Leave").click()
-    await expect(page.get_by_role("status")).to_contain_text("You have left")
+    await expect(page.get_by_role("status")).to_contain_text("You left")
     await expect(page.locator(".turn")).to_have_count(0)

@@ -127,7 +127,7 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
     await page.goto("/")
     await page.get_by_role("button", name="Menu").click()
     await page.get_by_role("link", name="Search").click()
-    await expect(page.get_by_label("Search for")).to_be_visible()
+    await expect(page.get_by_role("searchbox", name="Search")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -56,7 +56,7 @@ async def test_title_tags_and_folders_are_changed_in_place(site: Site) -> None:
     await page.get_by_label("Title").fill("All rivers")
     await page.get_by_label("Tags").fill("water, geography")
     await page.get_by_label("Water").check()
-    await page.get_by_role("button", name="Save").click()
+    await page.get_by_role("button", name="Save", exact=True).click()
     await expect(page.get_by_role("heading", name="All rivers")).to_be_visible()
     changed = (await site.app.library.read(site.owner, item.id)).item
     assert (changed.tags, changed.folders) == (("water", "geography"), (folder.id,))
@@ -77,7 +77,7 @@ async def test_what_is_joined_and_what_is_alike_leads_on(site: Site) -> None:
     await expect(page.locator(".after", has_text="requires")).to_contain_text("The river")
     await page.goto(f"/items/{river.public_id}")
     await (
-        page.locator(".after section", has_text="Alike")
+        page.locator(".after section", has_text="Similar")
         .get_by_role("link", name=lake.title)
         .click()
     )
@@ -136,7 +136,7 @@ async def test_a_long_text_has_contents_and_is_gone_on_with_where_one_stopped(si
         while await page.evaluate("localStorage.getItem('places')") in (None, "{}"):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     await page.goto(f"/items/{item.public_id}")
-    await page.get_by_role("link", name="Go on where you stopped").click()
+    await page.get_by_role("link", name="Continue reading").click()
     await expect(page.locator(".passage:target")).to_be_in_viewport()
 
 
@@ -151,7 +151,7 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
     before = await page.locator(".prose").first.evaluate(
         "(prose) => parseFloat(getComputedStyle(prose).fontSize)"
     )
-    await page.get_by_role("button", name="Larger letters").click()
+    await page.get_by_role("button", name="Larger text").click()
     after = await page.locator(".prose").first.evaluate(
         "(prose) => parseFloat(getComputedStyle(prose).fontSize)"
     )

@@ -14,16 +14,16 @@ async def claim(site: Site, page: Page) -> str:
     secret = await site.app.accounts.first_invitation()
     assert secret
     await page.goto(f"/claim/{secret}")
-    await page.get_by_label("Name").fill("Ada")
-    await page.get_by_label("E-mail").fill("ada@example.org")
+    await page.get_by_role("textbox", name="Name").fill("Ada")
+    await page.get_by_label("Email").fill("ada@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
-    await page.get_by_role("button", name="Open the library").click()
+    await page.get_by_role("button", name="Create account").click()
     return secret
 
 
 async def sign_in(page: Page, password: str) -> None:
     await page.goto("/sign-in")
-    await page.get_by_label("E-mail").fill("ada@example.org")
+    await page.get_by_label("Email").fill("ada@example.org")
     await page.get_by_label("Password").fill(password)
     await page.get_by_role("button", name="Sign in", exact=True).click()
 
@@ -32,7 +32,7 @@ async def test_the_printed_link_lets_the_owner_choose_a_password_once(site: Site
     page = await site.visitor()
     secret = await claim(site, page)
     await expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
-    await expect(page.get_by_role("status")).to_contain_text("yours")
+    await expect(page.get_by_role("status")).to_contain_text("your library")
     assert await site.app.accounts.first_invitation() is None
     site.expected.append("404")
     again = await site.visitor()
@@ -47,7 +47,7 @@ async def test_signing_out_ends_the_session_on_the_server(site: Site) -> None:
     kept = await page.context.cookies()
     await page.goto("/account")
     await page.get_by_role("button", name="Sign out", exact=True).click()
-    await expect(page.get_by_role("status")).to_contain_text("signed out")
+    await expect(page.get_by_role("status")).to_contain_text("Signed out")
     await page.context.add_cookies(kept)  # type: ignore[arg-type]
     await page.goto("/account")
     assert page.url.endswith("/sign-in?next=/account")
@@ -57,7 +57,7 @@ async def test_after_signing_in_one_is_where_one_wanted_to_go(site: Site) -> Non
     await site.signed_in()
     page = await site.visitor()
     await page.goto("/search?q=zebra")
-    await page.get_by_label("E-mail").fill("ada@example.org")
+    await page.get_by_label("Email").fill("ada@example.org")
     await page.get_by_label("Password").fill(PASSWORD)
     await page.get_by_role("button", name="Sign in", exact=True).click()
     await expect(page).to_have_url(re.compile(r"/search\?q=zebra$"))
@@ -116,14 +116,14 @@ async def test_a_passkey_is_made_used_and_removed(site: Site) -> None:
     )
     await page.goto("/account")
     await page.get_by_placeholder("This laptop").fill("My <b>key</b>")
-    await page.get_by_role("button", name="Add a passkey").click()
+    await page.get_by_role("button", name="Add passkey").click()
     await expect(page.get_by_text("My <b>key</b>", exact=False).first).to_be_visible()
     await page.get_by_role("button", name="Sign out", exact=True).click()
     await page.get_by_role("button", name="Use a passkey").click()
     await expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
     await page.goto("/account")
     await page.get_by_role("button", name="Remove").click()
-    await expect(page.get_by_text("None yet.")).to_be_visible()
+    await expect(page.get_by_text("No passkeys yet.")).to_be_visible()
 
 
 async def test_a_form_from_elsewhere_or_without_its_token_changes_nothing(site: Site) -> None:

@@ -32,10 +32,10 @@ async def test_a_token_for_one_folder_sees_what_view_as_shows(site: Site) -> Non
     await site.add("Elsewhere")
     page = await site.signed_in()
     await page.goto("/tokens")
-    await page.get_by_label("Name").fill("Red agent")
-    await page.get_by_label("only these folders").check()
+    await page.get_by_role("textbox", name="Name").fill("Red agent")
+    await page.get_by_label("Only these folders").check()
     await page.get_by_label("Red 1").check()
-    await page.get_by_role("button", name="Make it").click()
+    await page.get_by_role("button", name="Create token").click()
     secret = await secret_of(page)
     async with recent(site, secret) as client:
         seen = [item["title"] for item in (await client.get("/api/v1/items")).json()["items"]]
@@ -45,7 +45,7 @@ async def test_a_token_for_one_folder_sees_what_view_as_shows(site: Site) -> Non
     await expect(page.locator(".row .title")).to_have_text(seen)
     await expect(page.locator("#add")).to_have_count(0)
     assert seen == ["In red"]
-    await page.get_by_role("button", name="Stop").click()
+    await page.get_by_role("button", name="Exit").click()
     await page.goto("/")
     await expect(page.locator(".row")).to_have_count(2)
 
@@ -53,8 +53,8 @@ async def test_a_token_for_one_folder_sees_what_view_as_shows(site: Site) -> Non
 async def test_a_revoked_token_is_out_and_its_activity_stays(site: Site) -> None:
     page = await site.signed_in()
     await page.goto("/tokens")
-    await page.get_by_label("Name").fill("<i>Nosy</i>")
-    await page.get_by_role("button", name="Make it").click()
+    await page.get_by_role("textbox", name="Name").fill("<i>Nosy</i>")
+    await page.get_by_role("button", name="Create token").click()
     async with recent(site, await secret_of(page)) as client:
         await client.get("/api/v1/items")
         page.on("dialog", lambda dialog: dialog.accept())
@@ -71,7 +71,7 @@ async def test_a_viewers_token_is_said_to_read_whatever_it_was_given(site: Site)
     page = await site.signed_in()
     await page.goto("/tokens")
     await expect(page.locator("tr", has_text="invited: Dan").locator("td").nth(1)).to_have_text(
-        "read viewer"
+        "Read only viewer"
     )
 
 
@@ -79,7 +79,7 @@ async def test_a_viewers_token_is_said_to_read_whatever_it_was_given(site: Site)
 async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: str) -> None:
     page = await site.signed_in()
     await page.goto(f"/connect?client={client}")
-    await page.get_by_role("button", name="Make a token for").click()
+    await page.get_by_role("button", name="Create token").click()
     await expect(page.get_by_role("status")).to_contain_text("Waiting for the first call")
     secret = await secret_of(page)
     if client in ("cursor", "vscode"):
@@ -103,7 +103,7 @@ async def test_health_shows_what_is_there_and_hands_it_out(site: Site, tmp_path:
     await page.keyboard.press("h")
     await expect(page.locator(".figures")).to_contain_text("wordllama")
     await expect(page.get_by_role("img", name="Items by folder: Birds: 1")).to_be_visible()
-    await expect(page.get_by_text("Nothing has failed.")).to_be_visible()
+    await expect(page.get_by_text("No failed jobs.")).to_be_visible()
     async with page.expect_download() as download:
         await page.get_by_role("button", name="Export as Markdown").click()
     await (await download.value).save_as(tmp_path / "export.zip")

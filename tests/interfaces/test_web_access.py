@@ -371,7 +371,7 @@ async def test_no_database_is_asked_for_what_none_can_keep(house: House) -> None
         )
         assert (sent.status_code, sent.json()["message"]) == (
             422,
-            "What was sent contains a NUL character; remove it.",
+            "The request contains a NUL character. Remove it and try again.",
         )
 
 

@@ -50,7 +50,7 @@ async def test_grants_tokens_webhooks_and_browsers_are_shown_and_ended(
         assert "Firefox on Linux" in page
         assert "two" in page, "a token"
         [webhook] = await house.app.webhooks.all(house.owner)
-        assert "The test has arrived." in await post(client, f"/webhooks/{webhook.id}/test")
+        assert "Test event delivered." in await post(client, f"/webhooks/{webhook.id}/test")
         verify(receiver.requests[0], secret[1].replace("&#43;", "+"))
         page = await post(client, f"/webhooks/{webhook.id}/delete")
         assert f"{receiver.url}/hook" not in page

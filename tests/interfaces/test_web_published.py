@@ -78,7 +78,7 @@ async def test_people_who_are_signed_in_save_it_and_forget_it(house: House) -> N
     async with await browser(house, "stranger") as client:
         assert "Save to my library" in (await client.get(f"/d/{disk}")).text
         assert (await send(client, "POST", f"/d/{disk}/save", Row())).status_code == 303
-        assert "Saved; take it out again" in (await client.get(f"/d/{disk}")).text
+        assert "Remove from my library" in (await client.get(f"/d/{disk}")).text
         async with house.client("stranger") as program:
             assert (await program.get("/api/v1/disks")).json()["disks"][0]["public_id"] == disk
             await send(client, "POST", f"/d/{disk}/forget", Row())
@@ -110,7 +110,7 @@ async def test_people_without_an_account_are_counted_by_their_address(tmp_path: 
         async with await browser(house, "nobody") as client:
             seen = [await client.get(f"/d/{disk}") for _ in range(4)]
             assert [page.status_code for page in seen] == [200, 200, 200, 429]
-            assert "Slow down" in seen[3].text and int(seen[3].headers["retry-after"]) > 0
+            assert "Too many requests" in seen[3].text and int(seen[3].headers["retry-after"]) > 0
             assert (await client.get("/d/zzzzzzzzzzzz")).status_code == 429, (
                 "also for what is not there"
             )

@@ -306,7 +306,7 @@ Tags = Annotated[Words, about("Tags"), Cli("--tag")]
 Languages = Annotated[Words, about("Programming languages"), Cli("--language")]
 Technologies = Annotated[Words, about("Technologies involved"), Cli("--technology")]
 Assignees = Annotated[
-    Words, about("Names of the assignees"), Cli("--assignee"), Display("Who does it")
+    Words, about("Names of the assignees"), Cli("--assignee"), Display("Assignees")
 ]
 Metadata = Annotated[Json, about("Additional structured data"), Cli(hidden=True)]
 Statuses = Annotated[str, chars(0, 200, "One or several: `todo,doing`")]

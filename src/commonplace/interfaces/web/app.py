@@ -62,7 +62,7 @@ PARTS: Sequence[Sequence[Route]] = (
     sign_in.ROUTES,
     consent.ROUTES,
 )
-TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Slow down"}
+TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Too many requests"}
 
 
 class WebApp:
@@ -102,7 +102,7 @@ class WebApp:
         """Answer what no route serves: an error for those who are known, else the sign-in page."""
         answer = problem(error.status_code, "invalid_request", f"{error.detail}.")
         if error.status_code == 404:
-            answer = problem(404, "not_found", "There is nothing at this address.")
+            answer = problem(404, "not_found", "This page does not exist.")
         if http.url.path.startswith(WELL_KNOWN):  # by programs, which do not expect a sign-in page
             return answer
         request = await WebRequest.begin(http, self._services, self._templates)
@@ -134,7 +134,7 @@ class WebApp:
             raise
         except Exception:
             log.exception("%s %s failed unexpectedly", http.method, http.url.path)
-            response = _error_page(request, internal_error(), "Something broke")
+            response = _error_page(request, internal_error(), "Something went wrong")
         finally:
             await request.http.close()  # the files that a form brought
         return request.set_cookies(response)
@@ -179,7 +179,7 @@ async def _respond(route: Route, request: WebRequest) -> Response:
             request.http = Request(http.scope, bounded(http.receive, MAX_ANONYMOUS_BODY))
         await request.check_form()
     if request.has_nul():  # Postgres keeps none
-        raise Invalid("What was sent contains a NUL character; remove it.")
+        raise Invalid("The request contains a NUL character. Remove it and try again.")
     return await route.handler(request)
 
 
@@ -197,7 +197,7 @@ def _ask_to_sign_in(request: WebRequest) -> Response:
 
 
 def _error_page(
-    request: WebRequest, answer: Response, title: str = "That did not work"
+    request: WebRequest, answer: Response, title: str = "Something went wrong"
 ) -> Response:
     """Return an error as a page for people, and as it is for scripts."""
     if not request.wants_page:

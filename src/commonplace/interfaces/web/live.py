@@ -23,13 +23,13 @@ from commonplace.model import (
 
 RETRY, KEEP_ALIVE = b"retry: 1000\n\n", b": keep-alive\n\n"  # milliseconds
 DOING = {  # what is told first, first
-    REMOVE: "will be deleted",
-    INGEST: "reading",
-    TRANSCRIBE: "being written down",
-    TRANSFORM: "being summarised",
-    EMBED: "being indexed",
+    REMOVE: "Deleting",
+    INGEST: "Reading",
+    TRANSCRIBE: "Transcribing",
+    TRANSFORM: "Summarising",
+    EMBED: "Indexing",
 }
-QUEUED = {INGEST: "queued", TRANSCRIBE: "waiting to be written down"}
+QUEUED = {INGEST: "Queued", TRANSCRIBE: "Waiting to transcribe"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +50,16 @@ def states(items: Mapping[str, Item], jobs: Sequence[Job]) -> dict[str, State]:
 def _state(item: Item, jobs: Sequence[Job]) -> State:
     for job in jobs:
         if job.state is JobState.FAILED:
-            return State(f"failed: {job.error}" if job.error else "failed", wrong=True)
+            return State(f"Failed: {job.error}" if job.error else "Failed", wrong=True)
     for kind, doing in DOING.items():
         for job in jobs:
             if job.kind == kind:
                 if job.state is JobState.RUNNING:
                     share = round(job.progress, 2) if kind == TRANSCRIBE else None
                     return State(doing, share, open=True)
-                failed = f"; last try: {job.error}" if job.error and kind == INGEST else ""
+                failed = f". Last attempt: {job.error}" if job.error and kind == INGEST else ""
                 return State(QUEUED.get(kind, doing) + failed, open=True)
-    return State("archived" if item.archived else "" if item.in_kb else "not searched")
+    return State("Archived" if item.archived else "" if item.in_kb else "Hidden from search")
 
 
 async def now_of(request: WebRequest, item_ids: Sequence[str]) -> dict[str, State]:

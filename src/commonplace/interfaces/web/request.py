@@ -146,16 +146,14 @@ class WebRequest:
         """Refuse forms and scripts that do not come from our own pages."""
         headers = self.http.headers
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise ForbiddenScope("Forms are taken from this server's own pages only.")
+            raise ForbiddenScope("Forms are only accepted from this server's own pages.")
         is_form = headers.get("content-type", "").startswith(
             ("application/x-www-form-urlencoded", "multipart/form-data")
         )
         self.sent = await self.http.form(max_fields=MANY) if is_form else FormData()
         sent = headers.get("x-csrf-token") or self.sent.get("csrf")
         if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
-            raise ForbiddenScope(
-                "This page is too old to be sent; load it again, and repeat what you did."
-            )
+            raise ForbiddenScope("Your session changed. Nothing was saved; reload and try again.")
 
     @property
     def form(self) -> dict[str, str]:
@@ -192,7 +190,7 @@ class WebRequest:
         try:
             body = await self.http.json()
         except (ValueError, UnicodeDecodeError):
-            raise Invalid("The body is not JSON.") from None
+            raise Invalid("The body must be JSON.") from None
         if not isinstance(body, dict):
             raise Invalid("The body must be an object.")
         return body

@@ -47,7 +47,7 @@ async def delete(request: WebRequest) -> Response:
         request.user, request.text("email"), request.text("password")
     )
     request.end_session()
-    return request.redirect("/sign-in", "Your account and your library are deleted.")
+    return request.redirect("/sign-in", "Your account and library were deleted.")
 
 
 def browser_name(agent: str) -> str:
@@ -57,7 +57,7 @@ def browser_name(agent: str) -> str:
     return (
         f"{browser} on {system}"
         if browser and system
-        else browser or system or agent[:60] or "A browser"
+        else browser or system or agent[:60] or "Unknown browser"
     )
 
 
@@ -75,7 +75,7 @@ async def add_passkey(request: WebRequest) -> Response:
     made = await request.services.passkeys.add(
         request.user.person.id, request.site, credential, str(body.get("name", ""))
     )
-    request.redirect("/account", f"The passkey “{made.name}” is ready.")
+    request.redirect("/account", f"Passkey “{made.name}” added.")
     return JSONResponse({"ok": True})
 
 
@@ -95,7 +95,7 @@ ROUTES = (
             request.user, request.text("old"), request.text("new")
         ),
         "/account",
-        "The password is changed; all other browsers are signed out.",
+        "Password changed. All other browsers are signed out.",
     ),
     post_then(
         "/account/others",
@@ -109,13 +109,13 @@ ROUTES = (
             request.user, request.path("session_id")
         ),
         "/account",
-        "That browser is signed out.",
+        "Browser signed out.",
     ),
     post_then(
         "/account/clients/{grant_id}",
         lambda request: request.services.oauth.end(request.user, request.path("grant_id")),
         "/account",
-        "The client is disconnected.",
+        "Client disconnected.",
     ),
     post("/account/delete", delete),
     post("/passkeys/offer", offer_passkey),
@@ -124,6 +124,6 @@ ROUTES = (
         "/passkeys/{passkey_id}/remove",
         lambda request: request.services.passkeys.remove(request.user, request.path("passkey_id")),
         "/account",
-        "The passkey is removed.",
+        "Passkey removed.",
     ),
 )

@@ -40,7 +40,7 @@ async def add(request: WebRequest) -> Response:
         return JSONResponse({"id": added.item.id, "row": await row_of(request, added.item.id)})
     return request.redirect(
         f"/items/{added.item.public_id}",
-        "Added." if added.created else "The library already has it.",
+        "Added." if added.created else "Already in your library.",
     )
 
 
@@ -49,9 +49,7 @@ async def _add_files(
 ) -> Response:
     """Add the files of a form sent without scripts; refused ones are named, the rest is kept."""
     if text:
-        raise Invalid(
-            "Add the files and the note one after the other: take either of them out of the box."
-        )
+        raise Invalid("Add files and text separately. Remove one of them and try again.")
     kept, failed = list[Item](), list[str]()
     for file in files:
         name = PurePath((file.filename or "").replace("\\", "/")).name[-200:] or "file"
@@ -60,9 +58,7 @@ async def _add_files(
         except SOURCE_ERRORS as error:
             failed.append(f"{name}: {error.message}")
     if failed:
-        raise Invalid(
-            " ".join([*failed, f"The other {len(kept)} are in the library."] if kept else failed)
-        )
+        raise Invalid(" ".join([*failed, f"{count(len(kept), 'file')} added."] if kept else failed))
     if len(kept) == 1:
         return request.redirect(f"/items/{kept[0].public_id}", "Added.")
     return request.redirect("/", f"{count(len(kept), 'file')} added.")

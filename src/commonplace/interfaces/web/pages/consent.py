@@ -52,9 +52,12 @@ class _Request:
         assert isinstance(client, Client)
         resource = self._oauth.find_resource(params.resource)
         if resource is None:
-            raise AuthorizeError("invalid_target", "The resource is not one of this server.")
+            raise AuthorizeError("invalid_target", "The resource does not belong to this server.")
         if len(params.code_challenge) not in CHALLENGE_LENGTHS:
-            raise AuthorizeError("invalid_request", "The code challenge must be one of S256.")
+            raise AuthorizeError(
+                "invalid_request",
+                "The code challenge must be an S256 challenge of 43 to 128 characters.",
+            )
         uri = client.sent or client.known.redirect_uris[0]
         scopes, challenge = tuple(params.scopes or ()), params.code_challenge
         explicit = params.redirect_uri_provided_explicitly

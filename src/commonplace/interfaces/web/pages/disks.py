@@ -15,8 +15,8 @@ from commonplace.text.secret_masking import mask_secrets
 
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
 AUDIENCES = {
-    Audience.ANYONE: "everybody with the address",
-    Audience.MEMBERS: "people with an account here",
+    Audience.ANYONE: "Anyone with the link",
+    Audience.MEMBERS: "People with an account here",
 }
 PER_PAGE = 30
 DESCRIPTION = 300  # characters, as much as previews of links show
@@ -45,9 +45,7 @@ async def publish(request: WebRequest) -> Response:
         access=request.text("audience") or Audience.ANYONE.value,
         summary=request.form.get("summary"),  # an empty one is derived
     )
-    return request.redirect(
-        f"/d/{published.public_id}", "It is published; this is the page that others see."
-    )
+    return request.redirect(f"/d/{published.public_id}", "Published. Others see this page.")
 
 
 # -- the public page; signed-in people can save the disk
@@ -65,10 +63,8 @@ async def show_published(request: WebRequest) -> Response:
         )
     except NotFound:
         # The same for what is not there and for what only members may read.
-        message = "There is no published disk at this address" + (
-            "."
-            if request.visitor
-            else ", or it is for people with an account here: sign in to see."
+        message = "Nothing is published at this address" + (
+            "." if request.visitor else ", or you need to sign in to see it."
         )
         return request.page("error.html", 404, title="Not found", message=message)
     page = request.page(
@@ -107,16 +103,14 @@ def _for_everybody(request: WebRequest, published: Published, page: Response) ->
 async def forget(request: WebRequest) -> Response:
     public_id = request.path("public_id")
     await request.services.disks.unsave(request.caller, public_id)
-    return request.redirect(f"/d/{public_id}", "No longer in your library.")
+    return request.redirect(f"/d/{public_id}", "Removed from your library.")
 
 
 ROUTES = (
     get("/disks", show),
     get("/disks/{disk_id}/publish", preview),
     post("/disks/{disk_id}/publish", publish),
-    post_then(
-        "/disks/{disk_id}/unpublish", act("unpublish_disk"), "/disks", "It is private again."
-    ),
+    post_then("/disks/{disk_id}/unpublish", act("unpublish_disk"), "/disks", "Unpublished."),
     get("/d/{public_id}", show_published, open=True),
     post_then(
         "/d/{public_id}/save",

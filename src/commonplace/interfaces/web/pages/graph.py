@@ -37,10 +37,7 @@ async def draw(
 async def show(request: WebRequest) -> Response:
     chart = await request.services.library_map.chart(request.caller)
     shown = len(chart.items)
-    said = (
-        f"{shown} items in {len(chart.regions)} clusters, joined by {len(chart.relations)} "
-        "relations"
-    )
+    said = f"{shown} items in {len(chart.regions)} clusters, with {len(chart.relations)} links"
     return request.page(
         "map.html",
         drawing=await asyncio.to_thread(whole_map, chart, said) if chart.items else None,
@@ -71,7 +68,7 @@ async def near(request: WebRequest) -> Response:
             items,
             found.relations,
             "/graph",
-            f"What {found.center.title} is joined to",
+            f"Connections of {found.center.title}",
         ),
         depth=depth,
         total=found.total,

@@ -54,7 +54,7 @@ async def backup(request: WebRequest) -> Response:
     """Send all libraries of this server, as `commonplace restore` takes them."""
     if not await request.services.overview.may_back_up(request.caller):
         raise ForbiddenScope(
-            "A backup holds everybody's libraries: only the server's owner can make one."
+            "A backup contains every library. Only the server's owner can create one."
         )
     return await _download("backup", "application/gzip", request.services.store.dump)
 
@@ -86,7 +86,7 @@ def _zip(folder: Path, file: Path) -> None:
 
 ROUTES = (
     get("/health", show),
-    post_then("/jobs/{job_id}/retry", act("retry_job"), "", "It is tried again."),
+    post_then("/jobs/{job_id}/retry", act("retry_job"), "", "Retrying."),
     post("/export", export),
     post("/backup", backup),
 )

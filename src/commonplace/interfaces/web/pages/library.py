@@ -18,12 +18,12 @@ from commonplace.model import EntityType, ItemFilter, Order
 PER_PAGE = 30
 AT_ONCE = 200
 NOTES = "notes"  # in margins: too many for the list of what they are about
-STATES = {"": "In use", "archived": "Archived", "aside": "Not searched", NOTES: "Notes on texts"}
+STATES = {"": "Active", "archived": "Archived", "aside": "Hidden from search", NOTES: "Highlights"}
 ORDERS = {
     Order.NEWEST: "Newest first",
     Order.OLDEST: "Oldest first",
-    Order.CHANGED: "Last changed",
-    Order.TITLE: "By title",
+    Order.CHANGED: "Recently changed",
+    Order.TITLE: "Title",
     Order.LONGEST: "Longest first",
 }
 
@@ -121,9 +121,9 @@ async def row_of(request: WebRequest, item_id: str) -> str:
 async def bulk(request: WebRequest) -> Response:
     action, chosen = request.text("action"), request.form_list("item")[:AT_ONCE]
     if action not in ACTIONS:
-        raise Invalid("Say what is to be done with them.")
+        raise Invalid("Choose an action.")
     if not chosen:
-        raise Invalid("Choose something first.")
+        raise Invalid("Select items first.")
     said = await ACTIONS[action](request, chosen)
     # What is deleted in the reader can be taken back in the list.
     return request.redirect(
@@ -136,22 +136,22 @@ async def _file(request: WebRequest, chosen: list[str]) -> str:
     if name:
         folder = (await request.act("create_folder", name=name)).id
     if not folder:
-        raise Invalid("Choose a folder, or name a new one.")
+        raise Invalid("Choose a folder or enter a name for a new one.")
     for item_id in chosen:
         await request.act("file_item", item_id=item_id, folder_ids=[folder])
-    return f"{count(len(chosen), 'item')} filed."
+    return f"{count(len(chosen), 'item')} added to the folder."
 
 
 async def _unfile(request: WebRequest, chosen: list[str]) -> str:
     for item_id in chosen:
         await request.act("unfile_item", item_id=item_id, folder_id=request.text("from"))
-    return f"{count(len(chosen), 'item')} taken out of the folder."
+    return f"{count(len(chosen), 'item')} removed from the folder."
 
 
 async def _tag(request: WebRequest, chosen: list[str]) -> str:
     wanted = request.input("update_item", "tags", item_id=chosen[0]).tags
     if not wanted:
-        raise Invalid("Write a tag, or several with commas between them.")
+        raise Invalid("Enter one or more tags, comma-separated.")
     for item_id in chosen:
         item = await request.services.library.find(request.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):
@@ -169,7 +169,7 @@ async def _archive(request: WebRequest, chosen: list[str]) -> str:
             await request.act("update_item", item_id=item_id, archived=not back)
         except Invalid as error:  # a task that is under way, say: no reason to leave the others
             refused.append(error.message)
-    said = f"{count(len(chosen) - len(refused), 'item')} {'back in use' if back else 'archived'}."
+    said = f"{count(len(chosen) - len(refused), 'item')} {'restored' if back else 'archived'}."
     if refused:
         raise Invalid(" ".join([*refused, said] if len(chosen) > len(refused) else refused))
     return said
@@ -182,8 +182,8 @@ async def _delete(request: WebRequest, chosen: list[str]) -> str:
 
 async def _undo(request: WebRequest, chosen: list[str]) -> str:
     kept = await request.services.delayed_deletes.undo(request.caller, chosen)
-    gone = f"; {len(chosen) - kept} had gone already" if kept < len(chosen) else ""
-    return f"{count(kept, 'item')} kept{gone}."
+    gone = f". {len(chosen) - kept} could not be restored" if kept < len(chosen) else ""
+    return f"{count(kept, 'item')} restored{gone}."
 
 
 ACTIONS = {
@@ -214,13 +214,13 @@ async def show_folder(request: WebRequest) -> Response:
 async def delete_folder(request: WebRequest) -> Response:
     items = request.text("items")
     if items not in ("keep", "delete"):
-        raise Invalid("Say what is to become of the items in it.")
+        raise Invalid("Choose what happens to its items.")
     await request.act("delete_folder", cascade_items=items == "delete")
     return request.redirect(
         "/",
-        "The folder is deleted, with what lay in no other."
+        "Folder deleted, with the items that were in no other folder."
         if items == "delete"
-        else "The folder is deleted; its items are still in the library.",
+        else "Folder deleted. Its items are still in the library.",
     )
 
 
@@ -231,14 +231,14 @@ ROUTES = (
         "/folders",
         act("create_folder", "name"),
         "/?folder={done.id}",
-        "“{done.name}” is there; file things into it from the list, or add them here.",
+        "Folder “{done.name}” created.",
     ),
     get("/folders/{folder_id}", show_folder),
     post_then(
         "/folders/{folder_id}",
         act("update_folder", "name parent_id"),
         "/?folder={done.id}",
-        "Saved the folder “{done.name}”.",
+        "Folder “{done.name}” saved.",
     ),
     post("/folders/{folder_id}/delete", delete_folder),
 )

@@ -8,12 +8,12 @@ from commonplace.interfaces.web.request import WebRequest, act, get, post, post_
 from commonplace.model import Invitation, Role, now
 
 ROLES = {
-    Role.VIEWER: "reads",
-    Role.MEMBER: "reads and writes",
-    Role.ADMIN: "also says who belongs here",
-    Role.OWNER: "may do everything",
+    Role.VIEWER: "can read",
+    Role.MEMBER: "can read and edit",
+    Role.ADMIN: "can manage members",
+    Role.OWNER: "full control",
 }
-TERMS = {"1": "a day", str(INVITATION_DAYS): "a week", "30": "a month", "90": "three months"}
+TERMS = {"1": "1 day", str(INVITATION_DAYS): "1 week", "30": "1 month", "90": "3 months"}
 
 
 async def show(request: WebRequest, made: tuple[Invitation, str] | None = None) -> Response:
@@ -43,7 +43,7 @@ async def invite(request: WebRequest) -> Response:
 async def leave(request: WebRequest) -> Response:
     name = request.user.library.name
     await request.services.members.leave(request.caller)
-    return request.redirect("/", f"You have left “{name}”; this is your own library.")
+    return request.redirect("/", f"You left “{name}”. This is your own library.")
 
 
 # -- accepting
@@ -69,7 +69,7 @@ async def accept(request: WebRequest) -> Response:
     secret, joining = request.path("secret"), request.services.invitations
     if request.visitor is not None:
         done = await joining.accept_as_visitor(request.visitor, secret)
-        return request.redirect("/", f"Welcome: you are {done.role} of this library now.")
+        return request.redirect("/", f"Welcome. Your role in this library: {done.role}.")
     try:
         await request.start_session(
             await joining.accept_with_password(
@@ -85,7 +85,8 @@ async def accept(request: WebRequest) -> Response:
     except CommonplaceError as error:
         return await show_invitation(request, error)
     return request.redirect(
-        "/", "Welcome. You also have a library of your own; the names are at the top."
+        "/",
+        "Welcome. You also have a library of your own. Switch libraries at the top of the sidebar.",
     )
 
 
@@ -123,19 +124,19 @@ ROUTES = (
         "/people/invitations/{invitation_id}/withdraw",
         act("withdraw_invitation"),
         "/people",
-        "The invitation is withdrawn: its link leads nowhere now.",
+        "Invitation revoked. Its link no longer works.",
     ),
     post_then(
         "/people/{person_id}/role",
         act("change_role", "role"),
         "/people",
-        "{done.name} is {done.role} now.",
+        "{done.name}'s role is now {done.role}.",
     ),
     post_then(
         "/people/{person_id}/remove",
         act("remove_member"),
         "/people",
-        "They are out, and so are their tokens for this library. What they added stays.",
+        "Member removed. Their tokens for this library no longer work. What they added stays.",
     ),
     post("/leave", leave),
     post_then(
@@ -144,7 +145,7 @@ ROUTES = (
             request.user, request.text("library")
         ),
         "/",
-        "You are in “{done.name}” now.",
+        "Switched to “{done.name}”.",
     ),
     post_then(
         "/library/name",
@@ -152,7 +153,7 @@ ROUTES = (
             request.caller, request.text("name")
         ),
         "/people",
-        "The library has a new name.",
+        "Library renamed.",
     ),
     get("/join/{secret}", show_invitation, open=True),
     post("/join/{secret}", accept, open=True),

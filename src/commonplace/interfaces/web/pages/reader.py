@@ -180,14 +180,14 @@ async def change(request: WebRequest) -> Response:
 
 async def retry(request: WebRequest) -> Response:
     item = await request.act("retry_item")
-    return request.redirect(request.referrer or f"/items/{item.public_id}", "It is tried again.")
+    return request.redirect(request.referrer or f"/items/{item.public_id}", "Retrying.")
 
 
 async def original(request: WebRequest) -> Response:
     item = await request.services.library.find(request.caller, request.path("item_id"))
     upload = await request.services.uploads.original(request.caller, item.id) if item else None
     if upload is None:
-        raise NotFound("The file was not kept.")
+        raise NotFound("The original file was not kept.")
     stack = AsyncExitStack()
     file = await stack.enter_async_context(request.services.uploads.open_original(upload))
     kind = upload.content_type.partition(";")[0].lower()
@@ -220,7 +220,7 @@ async def annotate(request: WebRequest) -> Response:
         quote=request.text("quote"),
         position=whole_number(request.text("position")),
     )
-    return request.redirect(f"/items/{item_id}#notes", "Noted.")
+    return request.redirect(f"/items/{item_id}#notes", "Note saved.")
 
 
 async def version(request: WebRequest) -> Response:
@@ -253,7 +253,7 @@ ROUTES = (
         "/items/{item_id}/refresh",
         act("refresh_item"),
         "/items/{done.public_id}",
-        "Fetched again.",
+        "Refreshed.",
     ),
     post("/items/{item_id}/retry", retry),
     get("/items/{item_id}/original", original),

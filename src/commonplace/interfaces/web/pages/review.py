@@ -9,6 +9,7 @@ from commonplace.core.entities.conflicts import FoundConflict
 from commonplace.core.entities.validation import WORK
 from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.errors import Invalid
+from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
 from commonplace.interfaces.web.request import WebRequest, get, post
@@ -18,10 +19,10 @@ SHOWN = 20
 EXCERPT = 600
 LINKS = {"link": Kind.RELATED_TO, "contradict": Kind.CONTRADICTS}
 SAID = {
-    "accept": "Kept.",
-    "supersede": "Kept, in place of what was known.",
-    "link": "Kept, and linked.",
-    "contradict": "Kept, and linked.",
+    "accept": "Accepted.",
+    "supersede": "Accepted. The older memory is superseded.",
+    "link": "Accepted and linked.",
+    "contradict": "Accepted and linked.",
     "reject": "Rejected.",
 }
 
@@ -77,7 +78,7 @@ async def reflect(request: WebRequest) -> Response:
     done = await request.act("reflect", "content", source_title=title, persist=True, review=True)
     found = done.candidates
     return request.redirect(
-        "/review", f"{len(found)} to look at." if found else "There is nothing to remember in it."
+        "/review", f"{count(len(found), 'candidate')} found." if found else "No memories found."
     )
 
 
@@ -86,9 +87,9 @@ async def decide(request: WebRequest) -> Response:
     form, caller = request.form, request.caller
     action, _, other = request.text("action").partition(":")  # supersede:<id> of what is known
     if action not in SAID:
-        raise Invalid("Say what is to become of it.")
+        raise Invalid("Choose what to do with the candidate.")
     if action in ("supersede", *LINKS) and not other:
-        raise Invalid("Choose what it is compared with.")
+        raise Invalid("Choose the memory to compare with.")
     if action == "reject":
         await request.act("reject_candidate")
         return request.redirect("/review", SAID[action])

@@ -17,9 +17,9 @@ LIMIT = 20
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
 TIMES = {
     "1": "The last day",
-    "7": "The last week",
-    "31": "The last month",
-    "365": "The last year",
+    "7": "Past week",
+    "31": "Past month",
+    "365": "Past year",
 }  # in days
 
 

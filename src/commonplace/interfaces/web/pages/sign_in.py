@@ -41,7 +41,7 @@ async def sign_in(request: WebRequest) -> Response:
 async def sign_out(request: WebRequest) -> Response:
     await request.services.accounts.sign_out(request.user)
     request.end_session()
-    response = request.redirect("/sign-in", "You are signed out.")
+    response = request.redirect("/sign-in", "Signed out.")
     response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
@@ -68,7 +68,7 @@ async def claim(request: WebRequest) -> Response:
         )
     except (Invalid, NameTaken) as error:
         return await show_claim(request, error)
-    return request.redirect("/", "The library is yours. Welcome.")
+    return request.redirect("/", "Welcome to your library.")
 
 
 # -- passkeys: asked for and answered by static/passkeys.js

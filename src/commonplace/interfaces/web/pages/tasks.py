@@ -107,7 +107,7 @@ async def one(request: WebRequest) -> Response:
     if machine:
         chain = await services.graph.dependencies(caller, item.id, GraphQuery())
     if chain and len(chain.items) > 1:
-        said = f"What {item.title} waits for"
+        said = f"Dependencies of {item.title}"
         drawn = await draw(item, chain.items, chain.relations, "/work", said, layered=True)
     if machine is EPIC:
         tasks, _ = await services.tasks.page(caller, TASKS, epic=item.id, limit=MOST, offset=0)
@@ -151,7 +151,7 @@ async def change(request: WebRequest) -> Response:
     entity = await request.services.entities.get(request.caller, wanted.entity_id)
     item = entity.item
     if item.entity_type not in {*KINDS}:
-        raise Invalid("Only tasks, epics and projects are changed here.")
+        raise Invalid("Only tasks, epics and projects can be edited here.")
     was = {name: getattr(item, name) for name in FIELDS.split() if name != "content"}
     was["content"] = entity.text
     changes = {
@@ -172,7 +172,7 @@ async def change(request: WebRequest) -> Response:
     if joins:
         await request.act(f"update_{item.entity_type}", " ".join(joins))
     return request.redirect(
-        f"/work/{item.public_id}", "Saved." if changes or joins else "Nothing was changed."
+        f"/work/{item.public_id}", "Saved." if changes or joins else "No changes."
     )
 
 
@@ -180,7 +180,7 @@ async def move(request: WebRequest) -> Response:
     """Move a task or epic to an allowed next state."""
     item = (await request.services.entities.get(request.caller, request.path("entity_id"))).item
     if item.entity_type not in MACHINES:
-        raise Invalid("Only tasks and epics have states to go through.")
+        raise Invalid("Only tasks and epics have a status.")
     done = await request.act(f"update_{item.entity_type}", "status")
     if request.wants_page:
         return request.redirect(request.back, done.message)
@@ -193,9 +193,9 @@ async def wait(request: WebRequest) -> Response:
     link = request.caller, request.path("entity_id"), Kind.DEPENDS_ON, request.text("on")
     if request.text("action") == "drop":
         await request.services.graph.unlink(*link)
-        return request.redirect(request.back, "It waits for that no more.")
+        return request.redirect(request.back, "Dependency removed.")
     _, other, _, _ = await request.services.graph.link(*link)
-    return request.redirect(request.back, f"It waits for {other.title}.")
+    return request.redirect(request.back, f"Dependency on {other.title} added.")
 
 
 ROUTES = (
@@ -209,6 +209,6 @@ ROUTES = (
         "/work/{entity_id}/note",
         lambda request: request.act("add_note", content=request.text("text").strip()),
         "/work/{done.item.public_id}",
-        "Noted.",
+        "Note saved.",
     ),
 )

@@ -27,7 +27,12 @@ NAMES = {
     Client.N8N: "n8n",
     Client.CURL: "curl",
 }
-EXPIRIES = {"30": "a month", "90": "three months", str(DEFAULT_EXPIRY_DAYS): "a year", "": "never"}
+EXPIRIES = {
+    "30": "30 days",
+    "90": "90 days",
+    str(DEFAULT_EXPIRY_DAYS): "1 year",
+    "": "Never",
+}
 EVERY, LONGEST = 1.0, 1800
 
 
@@ -40,7 +45,7 @@ async def show(request: WebRequest, made: tuple[Token | Webhook, str] | None = N
         tokens=sorted(tokens, key=lambda token: (token.revoked_at is not None, token.name)),
         names={node.id: node.label for node in request.folders},
         made=made,
-        made_name=getattr(made[0], "name", "The webhook") if made else "",
+        made_name=getattr(made[0], "name", "") if made else "",
         webhooks=await services.webhooks.all(request.caller),
         token_names={token.id: token.name for token in tokens},
         sessions=await browsers(request),
@@ -62,7 +67,7 @@ async def create_webhook(request: WebRequest) -> Response:
 
 async def test_webhook(request: WebRequest) -> Response:
     sent = await request.act("test_webhook")
-    note = "The test has arrived." if sent.ok else f"The test has not arrived: {sent.error}"
+    note = "Test event delivered." if sent.ok else f"Test event failed: {sent.error}"
     return request.redirect("/tokens", note, wrong=not sent.ok)
 
 
@@ -134,12 +139,12 @@ ROUTES = (
         "/tokens/{token_id}/revoke",
         act("revoke_token"),
         "/tokens",
-        "The token is revoked: whoever has it is out.",
+        "Token revoked.",
     ),
     post("/webhooks", create_webhook),
     post("/webhooks/{webhook_id}/test", test_webhook),
     post_then(
-        "/webhooks/{webhook_id}/delete", act("delete_webhook"), "/tokens", "The webhook is deleted."
+        "/webhooks/{webhook_id}/delete", act("delete_webhook"), "/tokens", "Webhook deleted."
     ),
     get("/tokens/{token_id}", activity),
     post("/view-as", view_as),

@@ -8,12 +8,12 @@ export async function post(path, body) {
     headers: { "X-CSRF-Token": token(), Accept: "application/json", ...(form ? {} : { "Content-Type": "application/json" }) },
   });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.message ?? `The server answered ${answer.status}.`);
+  if (!answer.ok) throw new Error(said.message ?? `The server returned an error (${answer.status}). Try again.`);
   return said;
 }
 
 export async function part(url, signal) {
   const answer = await fetch(url, { headers: { Accept: "text/html", "X-Part": "1" }, signal });
-  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+  if (!answer.ok) throw new Error(`The server returned an error (${answer.status}). Try again.`);
   return new DOMParser().parseFromString(await answer.text(), "text/html").body;
 }

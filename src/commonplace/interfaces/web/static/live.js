@@ -81,8 +81,8 @@ function upload(url, file, told) {
     const request = new XMLHttpRequest();
     request.open("PUT", url);
     request.upload.addEventListener("progress", (event) => told(event.loaded / file.size));
-    request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(new Error("The file could not be sent."))));
-    request.addEventListener("error", () => reject(new Error("The connection was lost.")));
+    request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(new Error("Upload failed. Try again."))));
+    request.addEventListener("error", () => reject(new Error("Connection lost. Check your network and try again.")));
     request.send(file);
   });
 }
@@ -91,7 +91,7 @@ function addFile(file) {
   const shown = line(file.name);
   attempt(shown, async () => {
     const { upload: id, url } = await post("/uploads", { name: file.name, type: file.type, size: file.size, folder: box.elements.folder.value });
-    await upload(url, file, (share) => tell(shown.state, { label: "sending", share }));
+    await upload(url, file, (share) => tell(shown.state, { label: "Uploading", share }));
     await send(new URLSearchParams({ upload: id }), shown);
   }).catch(() => {});
 }
@@ -105,7 +105,7 @@ if (box) {
     const form = new URLSearchParams([...new FormData(box)].filter(([name]) => name !== "csrf" && name !== "file"));
     text.value = "";
     const shown = line(said.split("\n")[0].slice(0, 200));
-    tell(shown.state, { label: "being added" });
+    tell(shown.state, { label: "Adding…" });
     attempt(shown, () => send(form, shown)).catch(() => { if (!text.value) text.value = said; });
   });
   text.addEventListener("keydown", (event) => {
@@ -130,7 +130,7 @@ const many = document.querySelector(".bulk .many");
 let last;
 function count() {
   const chosen = list.querySelectorAll(".row > input:checked").length;
-  if (many) many.textContent = `${chosen} chosen`;
+  if (many) many.textContent = `${chosen} selected`;
   list.classList.toggle("choosing", chosen > 0);
 }
 list.addEventListener("click", (event) => {

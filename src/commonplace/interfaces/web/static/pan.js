@@ -124,7 +124,7 @@ for (const drawing of document.querySelectorAll("[data-pan] .drawing")) {
 
   const buttons = document.createElement("div");
   buttons.className = "zoom";
-  for (const [sign, said, act] of [["+", "Nearer", () => nearer(1 / 1.5)], ["−", "Further away", () => nearer(1.5)], ["⤢", "All of it", () => begin()]]) {
+  for (const [sign, said, act] of [["+", "Zoom in", () => nearer(1 / 1.5)], ["−", "Zoom out", () => nearer(1.5)], ["⤢", "Show all", () => begin()]]) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet icon-only";

@@ -14,7 +14,7 @@ async function attempt(act) {
   try {
     await act();
   } catch (error) {
-    wrong.textContent = error.name === "NotAllowedError" ? "Nothing was chosen." : error.message;
+    wrong.textContent = error.name === "NotAllowedError" ? "No passkey was selected." : error.message;
     wrong.hidden = false;
   }
 }

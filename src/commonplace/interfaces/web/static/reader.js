@@ -63,7 +63,7 @@ if (form) {
   const offer = document.createElement("button");
   offer.type = "button";
   offer.className = "quiet small offer";
-  offer.textContent = "Note this";
+  offer.textContent = "Highlight";
   offer.hidden = true;
   document.body.append(offer);
   const [quote, position, shown] = [form.elements.quote, form.elements.position, form.querySelector("blockquote")];
@@ -92,7 +92,7 @@ if (form) {
     shown.textContent = found.words;
     shown.hidden = false;
     offer.hidden = true;
-    form.elements.text.placeholder = "What about it? You may leave this empty";
+    form.elements.text.placeholder = "Add a note (optional)";
     form.scrollIntoView({ block: "center" });
     form.elements.text.focus();
   };
@@ -124,7 +124,7 @@ if (actions) {
   setSize(size);
   const letters = document.createElement("span");
   letters.className = "letters";
-  for (const [sign, said, by] of [["A", "Smaller letters", -1], ["A", "Larger letters", 1]]) {
+  for (const [sign, said, by] of [["A", "Smaller text", -1], ["A", "Larger text", 1]]) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = `bare ${by < 0 ? "less" : "more"}`;
@@ -146,7 +146,7 @@ if (passages.length > 3) {
     const go = document.createElement("a");
     go.className = "resume button quiet small";
     go.href = `#${place}`;
-    go.textContent = "Go on where you stopped";
+    go.textContent = "Continue reading";
     go.addEventListener("click", () => go.remove());
     reader.querySelector(".text").before(go);
   }

@@ -1,4 +1,4 @@
-// Small things: copying, asking again, and the mark that a client has connected.
+// Small things: copying, confirming, and the mark that a client has connected.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {
@@ -19,6 +19,6 @@ if (mark) {
   source.addEventListener("message", () => {
     source.close();
     mark.classList.add("on");
-    mark.lastElementChild.textContent = "Connected: the first call has come.";
+    mark.lastElementChild.textContent = "Connected.";
   });
 }
