@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import NoneType
 
 import pytest
 
 from commonplace.errors import Invalid, NameTaken, NotFound
 from commonplace.model import (
+    ACTIVE,
+    TO_READ,
     Folder,
     FolderImpact,
     ItemFilter,
@@ -48,6 +51,27 @@ async def test_folders_are_listed_by_name_within_the_scope_and_counted(
     assert [f.id for f in await within(ann.scope(home))] == [home]
     assert {f.id for f in await within(ann.scope(home, work))} == {home, work}
     assert await within(bob.scope(work)) == []
+
+
+async def test_folders_count_what_their_lists_show(ann: Library) -> None:
+    work = await ann.folder("work")
+    one = await ann.add("one", folder=work)
+    await ann.add("two", folder=work, entity_type="task")
+    await ann.add("three", folder=work, archived=True)
+    await ann.add("a note", folder=work, annotates=one.id)
+    for counted in (ItemFilter(), ACTIVE, TO_READ, ItemFilter(archived=True)):
+        [folder] = await ann.store.folders.list_folders(ann.scope(), counted)
+        _, total = await ann.store.items.list_page(
+            ann.scope(), replace(counted, folder_id=work), limit=1, offset=0
+        )
+        assert folder.item_count == total
+    assert folder.item_count == 1
+    [folder] = await ann.store.folders.list_folders(ann.scope())
+    assert folder.item_count == 3
+    changed = await ann.store.folders.change(ann.scope(), work, {"name": "Work"})
+    assert changed.item_count == 3
+    impact = await ann.store.folders.folder_impact(ann.scope(), work)
+    assert (impact.items, impact.alone) == (3, 3), "notes go with what they are on"
 
 
 async def test_a_folder_made_is_the_folder_read(ann: Library) -> None:

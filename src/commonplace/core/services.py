@@ -31,6 +31,7 @@ from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
+from commonplace.core.items.tags import Tags
 from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.items.upload_checks import UploadLinks
 from commonplace.core.items.uploads import Uploads
@@ -91,6 +92,7 @@ class Services:
     library: Library
     bulk_import: BulkImport
     folders: Folders
+    tags: Tags
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
@@ -229,6 +231,7 @@ def build_services(
         library,
         BulkImport(store, access, embedder, wake),
         folders,
+        Tags(store, access),
         queued_items,
         search,
         uploads,

@@ -5,9 +5,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from commonplace.model.ids import Json
-from commonplace.model.items import EntityType
+from commonplace.model.items import EntityType, ItemFilter
 
 NOT_DISKS = (EntityType.TASK, EntityType.EPIC, EntityType.PROJECT, EntityType.SESSION)
+# What the library lists and counts unless somebody asks for more.
+TO_READ = ItemFilter(archived=False, notes=False, not_entity_types=NOT_DISKS)
 DISKS = tuple(kind for kind in EntityType if kind not in NOT_DISKS)
 PRIVATE, PUBLISHED = "private", "published"
 NO_DISK = "Disk not found"

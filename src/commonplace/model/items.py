@@ -386,6 +386,7 @@ class ItemFilter:
 
 
 EVERYTHING = ItemFilter()
+ACTIVE = ItemFilter(archived=False)
 
 
 @dataclass(frozen=True, slots=True)

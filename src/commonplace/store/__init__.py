@@ -25,6 +25,7 @@ from commonplace.store import (
     relations,
     sections,
     statistics,
+    tags,
     uploads,
     versions,
 )
@@ -50,6 +51,7 @@ class Store(Table):
         self.figures = statistics.Statistics(db)
         self.folders = folders.Folders(db, index)
         self.items = items.Items(db, index)
+        self.tags = tags.Tags(db, index)
         self.queued_items = items.QueuedItems(db, index)
         self.contents = contents.Contents(db)
         self.quotas = contents.Quotas(db)

@@ -5,13 +5,15 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import Any
 
-from commonplace.database import Tx, reads, writes
+from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.errors import Invalid, NameTaken
 from commonplace.model import (
+    ACTIVE,
     DEEPEST,
     EventType,
     Folder,
     FolderImpact,
+    ItemFilter,
     Json,
     Scope,
     find_by_id,
@@ -24,12 +26,11 @@ from commonplace.store import items, rows
 from commonplace.store.events import log
 from commonplace.store.people.people import lock_library
 
-_FOLDERS = """SELECT d.library_id, d.id, d.parent_id, d.name, d.created_at,
-                     (SELECT count(*) FROM folder_items AS fi {of_kb}
-                      WHERE fi.library_id = d.library_id AND fi.folder_id = d.id) AS item_count
-              FROM folders AS d WHERE d.library_id = :library_id"""
-_OF_KB = "JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id AND i.in_kb = 1"
-_ITEMS = "FROM folder_items AS fi WHERE fi.library_id = :library_id AND fi.folder_id = :folder_id"
+# Notes go with the items that they are on, and are not counted.
+_ITEMS = """FROM folder_items AS fi
+    JOIN items AS i ON i.library_id = fi.library_id AND i.id = fi.item_id
+    WHERE fi.library_id = :library_id AND fi.folder_id = :folder_id"""
+_COUNTED = "i.annotates IS NULL"
 # Items that lie in no other folder.
 _ALONE = f"""{_ITEMS} AND NOT EXISTS (
     SELECT 1 FROM folder_items AS other WHERE other.library_id = fi.library_id
@@ -61,8 +62,11 @@ class Folders(IndexedTable):
         )
 
     @reads
-    def list_folders(self, tx: Tx, scope: Scope) -> list[Folder]:
-        return _in_scope(tx, scope)
+    def list_folders(self, tx: Tx, scope: Scope, counted: ItemFilter = ACTIVE) -> list[Folder]:
+        """Return the folders in scope. `counted`: the items that `item_count` counts."""
+        folders = _in_scope(tx, scope)
+        counts = dict(tx.recall(_counts, scope, counted)) if folders else {}
+        return [replace(each, item_count=counts.get(each.id, 0)) for each in folders]
 
     @writes
     def change(self, tx: Tx, scope: Scope, folder_id: str, changes: Json) -> Folder:
@@ -72,7 +76,7 @@ class Folders(IndexedTable):
         known = [each for each in _all(tx, scope.library_id) if each.id != folder_id]
         _require_place([*known, changed], changed)
         _write(tx, changed)
-        return changed
+        return replace(changed, item_count=dict(_counts(tx, scope, ACTIVE)).get(folder_id, 0))
 
     @reads
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
@@ -80,7 +84,8 @@ class Folders(IndexedTable):
         _require(tx, scope, folder_id)
         return FolderImpact(
             *tx.tuples(
-                f"""SELECT (SELECT count(*) {_ITEMS}), (SELECT count(*) {_ALONE}),
+                f"""SELECT (SELECT count(*) {_ITEMS} AND {_COUNTED}),
+                    (SELECT count(*) {_ALONE} AND {_COUNTED}),
                     (SELECT count(*) FROM tokens WHERE {_SEES_ONLY})""",
                 library_id=scope.library_id,
                 folder_id=folder_id,
@@ -127,17 +132,28 @@ class Folders(IndexedTable):
 
 
 def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
-    sql = _FOLDERS.format(of_kb=_OF_KB if scope.kb_only else "")
-    values: dict[str, Any] = {"library_id": scope.library_id}
-    if scope.folders is not None:
-        sql, values["scope_folders"] = f"{sql} AND d.id IN :scope_folders", sorted(scope.folders)
-    found = rows.every(tx, Folder, f"{sql} ORDER BY d.name_key", **values)
+    folders = _all(tx, scope.library_id)
     if scope.folders is None:
-        return found
+        return folders
     # Nothing tells that a folder out of scope exists.
     return [
-        each if each.parent_id in scope.folders else replace(each, parent_id=None) for each in found
+        each if each.parent_id in scope.folders else replace(each, parent_id=None)
+        for each in folders
+        if each.id in scope.folders
     ]
+
+
+def _counts(tx: Tx, scope: Scope, counted: ItemFilter) -> list[Any]:
+    """Return how many of the counted items in scope each folder has."""
+    matching, values = scope_sql.matching(counted)
+    return tx.tuples(
+        f"""SELECT f.folder_id, count(*) FROM folder_items AS f
+            JOIN items AS i ON i.library_id = f.library_id AND i.id = f.item_id
+            WHERE f.library_id = :library_id AND {scope_sql.visible(scope)} AND {matching}
+            GROUP BY f.folder_id""",
+        **scope_sql.within(scope),
+        **values,
+    )
 
 
 def _all(tx: Tx, library_id: str) -> list[Folder]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from commonplace.database import Table, Tx, reads, scope_sql
-from commonplace.model import Scope
+from commonplace.model import EVERYTHING, ItemFilter, Scope
 
 _DAY = 86_400_000_000
 # Three numbers of each table that change with every write to it.
@@ -59,16 +59,34 @@ class Statistics(Table):
         )
 
     @reads
-    def added_by_day(self, tx: Tx, scope: Scope, since: datetime) -> dict[str, int]:
+    def count_types(self, tx: Tx, scope: Scope, where: ItemFilter) -> dict[str, int]:
+        """Count items by type, the most frequent first."""
+        matching, values = scope_sql.matching(where)
+        return dict(
+            tx.tuples(
+                f"""SELECT i.entity_type, count(*) AS n FROM items AS i
+                    WHERE {scope_sql.visible(scope)} AND {matching}
+                    GROUP BY i.entity_type ORDER BY n DESC""",
+                **scope_sql.within(scope),
+                **values,
+            )
+        )
+
+    @reads
+    def added_by_day(
+        self, tx: Tx, scope: Scope, since: datetime, where: ItemFilter = EVERYTHING
+    ) -> dict[str, int]:
         """Count items by the day they were added (ISO, UTC)."""
+        matching, values = scope_sql.matching(where)
         return {
             _iso(day): count
             for day, count in tx.tuples(
                 f"""SELECT i.created_at / {_DAY}, count(*) FROM items AS i
-                    WHERE {scope_sql.visible(scope)} AND i.created_at >= :since
+                    WHERE {scope_sql.visible(scope)} AND {matching} AND i.created_at >= :since
                     GROUP BY i.created_at / {_DAY}""",
                 since=since,
                 **scope_sql.within(scope),
+                **values,
             )
         }
 

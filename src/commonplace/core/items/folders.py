@@ -7,9 +7,11 @@ from commonplace.core.items.epic_status import Epics
 from commonplace.core.people.authorization import DELETE, FULL_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope, Invalid
 from commonplace.model import (
+    ACTIVE,
     DEEPEST,
     Caller,
     Folder,
+    ItemFilter,
     ItemRef,
     Json,
     find_by_id,
@@ -27,12 +29,13 @@ class Folders(Service):
     _epics: Epics
 
     @verb(READ)
-    async def list_folders(self, caller: Caller) -> list[Folder]:
-        return await self._store.folders.list_folders(caller.scope)
+    async def list_folders(self, caller: Caller, counted: ItemFilter = ACTIVE) -> list[Folder]:
+        """Return the folders in scope. `counted`: the items that `item_count` counts."""
+        return await self._store.folders.list_folders(caller.scope, counted)
 
     @verb(READ, "folder", target="folder_id")
     async def get(self, caller: Caller, folder_id: str) -> Folder:
-        return find_by_id(await self._store.folders.list_folders(caller.scope), folder_id, "Folder")
+        return find_by_id(await self.list_folders(caller), folder_id, "Folder")
 
     @verb(WRITE, "create_folder", target="name", needs=FULL_WRITE)
     async def create(self, caller: Caller, name: str, parent_id: str | None = None) -> Folder:

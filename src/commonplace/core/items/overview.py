@@ -1,17 +1,21 @@
 """The health and activity of a library, for the people who run it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.people.authorization import FULL_SCOPE, FULL_WRITE, READ, Service, verb
 from commonplace.core.search.search import incomplete
 from commonplace.model import (
+    ACTIVE,
     EMBED,
+    NOT_DISKS,
+    TO_READ,
     Caller,
     Folder,
     FolderImpact,
+    ItemFilter,
     Job,
     JobState,
     Json,
@@ -30,8 +34,27 @@ LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
+class ItemCounts:
+    """How many items a caller sees. Their sum is the total."""
+
+    by_type: dict[str, int]  # without notes and what is archived
+    notes: int
+    archived: int
+
+    @property
+    def work(self) -> int:
+        return sum(self.by_type.get(kind, 0) for kind in NOT_DISKS)
+
+    @property
+    def to_read(self) -> int:
+        """What lists, folders and the map count as items."""
+        return sum(self.by_type.values()) - self.work
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     totals: Totals
+    items: ItemCounts
     indexed: tuple[int, int]  # sections with a vector of the current embedder, and in total
     stale: bool  # whether vectors of another embedder exist
     incomplete: str | None  # a sentence on items without vectors
@@ -41,7 +64,7 @@ class Report:
     open: tuple[tuple[Job, str], ...]  # jobs with the titles of their items
     failed: tuple[tuple[Job, str], ...]
     minutes: tuple[float, int]  # of transcription this month, and the limit; 0: none
-    added: dict[str, int]  # by day, without gaps
+    added: dict[str, int]  # items to read, by day, without gaps
     calls: dict[str, int]
     folders: tuple[Folder, ...]  # the fullest first
     webhooks: tuple[Webhook, ...]  # whose last attempt failed
@@ -84,10 +107,17 @@ class Overview(Service):
             for states in (OPEN, (JobState.FAILED,))
         ]
         folders = sorted(
-            await store.folders.list_folders(scope), key=lambda folder: -folder.item_count
+            await store.folders.list_folders(scope, TO_READ), key=lambda folder: -folder.item_count
         )
         return Report(
             await store.figures.totals(scope),
+            ItemCounts(
+                await store.figures.count_types(scope, replace(ACTIVE, notes=False)),
+                *[
+                    sum((await store.figures.count_types(scope, where)).values())
+                    for where in (replace(ACTIVE, notes=True), ItemFilter(archived=True))
+                ],
+            ),
             await store.sections.coverage(scope, self._embedder.stamp),
             await store.sections.has_other_stamp(self._embedder.stamp),
             incomplete(*await store.jobs.count_open(EMBED, scope)),
@@ -97,7 +127,7 @@ class Overview(Service):
             waiting,
             failed,
             await self._quota.used(caller),
-            _filled(await store.figures.added_by_day(scope, since)),
+            _filled(await store.figures.added_by_day(scope, since, TO_READ)),
             _filled(await store.figures.calls_by_day(caller.library_id, since)),
             tuple(folders),
             tuple(

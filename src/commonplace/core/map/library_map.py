@@ -1,12 +1,12 @@
 """The map of a library, cached until the library changes."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from commonplace.core.people.authorization import READ, Service, verb
-from commonplace.model import Caller, ItemFilter, Scope
+from commonplace.model import ACTIVE, Caller, Scope
 from commonplace.ports import Embedder
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class LibraryMap(Service):
 
     @verb(READ, "explore")
     async def chart(self, caller: Caller) -> "Chart":
-        """Map the newest MAPPED items that the caller sees, by links and similarity."""
+        """Map the newest MAPPED items that the caller sees, by links and similarity, without notes
+        on them."""
         scope = caller.scope
         async with self._making.setdefault(scope, asyncio.Lock()):
             state = await self._store.figures.state(scope.library_id)
@@ -41,7 +42,7 @@ class LibraryMap(Service):
         from commonplace.core.map.layout import lay_out
 
         items, total = await self._store.items.list_page(
-            scope, ItemFilter(archived=False), limit=MAPPED, offset=0
+            scope, replace(ACTIVE, notes=False), limit=MAPPED, offset=0
         )
         ids = [item.id for item in items]
         relations = await self._store.relations.of_items(scope, ids) if ids else []
