@@ -500,3 +500,22 @@ async def test_notes_in_the_margin_lie_where_their_item_lies_and_go_with_it(ann:
     await ann.store.items.delete(ann.scope(), item.id)
     assert await ann.found("quoted words note text") == []
     assert await ann.found("itself") == ["free"], "what stands for itself stays"
+
+
+@pytest.mark.parametrize("order", Order)
+async def test_each_item_knows_what_is_beside_it_in_a_list(ann: Library, order: Order) -> None:
+    red, early = await ann.folder("Red"), now() - timedelta(days=1)
+    for n, title in enumerate(["b", "A", "c", "a", "C", "b"]):
+        at = early if n < 3 else now()
+        await ann.add(
+            f"{n}", title=title, folder=red if n else None, created_at=at, word_count=n % 2
+        )
+    for where in (ItemFilter(), ItemFilter(folder_id=red)):
+        listed, total = await ann.store.items.list_page(
+            ann.scope(), where, limit=9, offset=0, order=order
+        )
+        for n, item in enumerate(listed):
+            before, after = await ann.store.items.beside(ann.scope(), where, order, item)
+            assert (before and before.id) == (listed[n - 1].id if n else None)
+            assert (after and after.id) == (listed[n + 1].id if n + 1 < total else None)
+            assert await ann.store.items.count_before(ann.scope(), where, order, item) == n

@@ -51,6 +51,7 @@ from commonplace.core.people.tokens import People
 from commonplace.core.search.search import EntitySearch, Search
 from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
+from commonplace.core.transfer.sample import Samples
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
@@ -93,6 +94,7 @@ class Services:
     bulk_import: BulkImport
     folders: Folders
     tags: Tags
+    samples: Samples
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
@@ -232,6 +234,7 @@ def build_services(
         BulkImport(store, access, embedder, wake),
         folders,
         Tags(store, access),
+        Samples(store, access, library, folders),
         queued_items,
         search,
         uploads,

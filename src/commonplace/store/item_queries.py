@@ -28,12 +28,13 @@ _WITH_TEXT = rows.SELECT_ITEM.replace(
     " FROM items AS i",
     ", c.text, c.about, c.segments FROM items AS i JOIN contents AS c ON c.id = i.content_id",
 )
+# What a list is ordered by, and whether the highest is first. Of equals, the newest is first.
 _ORDERS = {
-    Order.NEWEST: "i.created_at DESC",
-    Order.OLDEST: "i.created_at",
-    Order.CHANGED: "i.updated_at DESC",
-    Order.TITLE: "lower(i.title)",
-    Order.LONGEST: "i.word_count DESC",
+    Order.NEWEST: ("i.created_at", True),
+    Order.OLDEST: ("i.created_at", False),
+    Order.CHANGED: ("i.updated_at", True),
+    Order.TITLE: ("lower(i.title)", False),
+    Order.LONGEST: ("i.word_count", True),
 }
 
 
@@ -137,14 +138,67 @@ class ItemQueries(IndexedTable):
     ) -> tuple[list[Item], int]:
         """Return a page of items in this order, and their total, or 0 without `count`."""
         condition, values = _matching(tx, scope, where)
+        column, falls = _ORDERS[order]
         found = tx.all(
             f"""{rows.SELECT_ITEM} WHERE {condition}
-                ORDER BY {_ORDERS[order]}, i.id DESC LIMIT :limit OFFSET :offset""",
+                ORDER BY {column} {"DESC" if falls else "ASC"}, i.id DESC
+                LIMIT :limit OFFSET :offset""",
             limit=limit,
             offset=offset,
             **values,
         )
         return _with_folders(tx, scope, found), tx.recall(_total, scope, where) if count else 0
+
+    @reads
+    def beside(
+        self, tx: Tx, scope: Scope, where: ItemFilter, order: Order, item: Item
+    ) -> tuple[Item | None, Item | None]:
+        """Return the items before and after one in a list, whether or not the list has it."""
+        return _beside(tx, scope, where, order, item, -1), _beside(tx, scope, where, order, item, 1)
+
+    @reads
+    def count_before(
+        self, tx: Tx, scope: Scope, where: ItemFilter, order: Order, item: Item
+    ) -> int:
+        """Return how many items of a list come before one."""
+        condition, values = _matching(tx, scope, where)
+        there, values = _past(tx, order, item, -1, values)
+        return int(
+            tx.scalar(f"SELECT count(*) FROM items AS i WHERE {condition} AND {there}", **values)
+        )
+
+
+def _beside(
+    tx: Tx, scope: Scope, where: ItemFilter, order: Order, item: Item, way: int
+) -> Item | None:
+    condition, values = _matching(tx, scope, where)
+    there, values = _past(tx, order, item, way, values)
+    column, falls = _ORDERS[order]
+    row = tx.one(
+        f"""{rows.SELECT_ITEM} WHERE {condition} AND {there}
+            ORDER BY {column} {"DESC" if falls == (way > 0) else "ASC"},
+                     i.id {"DESC" if way > 0 else "ASC"} LIMIT 1""",
+        **values,
+    )
+    return rows.item(row) if row else None
+
+
+def _past(
+    tx: Tx, order: Order, item: Item, way: int, values: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the condition for what comes after an item in this order (`way` 1), or before (-1)."""
+    column, falls = _ORDERS[order]
+    past, tie = "<" if falls == (way > 0) else ">", "<" if way > 0 else ">"
+    at = tx.scalar(
+        f"SELECT {column} FROM items AS i WHERE i.library_id = :library_id AND i.id = :id",
+        library_id=item.library_id,
+        id=item.id,
+    )
+    # The first bound is what an index can use.
+    return (
+        f"{column} {past}= :at_value AND ({column} {past} :at_value OR i.id {tie} :at_id)",
+        values | {"at_value": at, "at_id": item.id},
+    )
 
 
 def find(tx: Tx, scope: Scope, ref: ItemRef, *, lock: bool = False) -> Item:

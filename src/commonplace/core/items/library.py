@@ -282,6 +282,20 @@ class Library(Service):
             caller.scope, where, limit=limit, offset=offset, order=order
         )
 
+    @verb(READ, "list")
+    async def beside(
+        self, caller: Caller, item: Item, where: ItemFilter, order: Order = Order.NEWEST
+    ) -> tuple[Item | None, Item | None]:
+        """Return the items before and after one in a list."""
+        return await self._store.items.beside(caller.scope, where, order, item)
+
+    @verb(READ, "list")
+    async def count_before(
+        self, caller: Caller, item: Item, where: ItemFilter, order: Order = Order.NEWEST
+    ) -> int:
+        """Return how many items of a list come before one."""
+        return await self._store.items.count_before(caller.scope, where, order, item)
+
     @verb(GRAPH_WRITE, target="item_id")
     async def update(
         self,
