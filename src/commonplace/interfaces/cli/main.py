@@ -31,13 +31,16 @@ COMMANDS = {
         "worker": "Run jobs outside the server, on this or another machine.",
     },
     "items": {
-        "add": "Add web pages, files or standard input.",
+        "add": "Add web pages, files, standard input or a note.",
         "get": "Show an item or entity in full.",
         "history": "List, show, compare or restore an item's earlier versions.",
         "refresh": "Fetch an item's page again.",
         "retry": "Retry failed work of an item: fetching, transcription, vectors, summary.",
         "disk publish": "Publish a disk, or unpublish it.",
         "disk save": "Save another person's disk, or remove it.",
+    },
+    "editing": {
+        "edit": "Edit the text of an item in $EDITOR, or replace it by standard input.",
     },
     "memory": {
         "remember": "Remember a text, or add a project or another entity.",
