@@ -266,6 +266,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "git log": lambda text: list(session_sources._printed(text)),
     "plain text": web_text.plain_text,
     "title": lambda text: web_text.without_title(text, text[:100]),
+    "links": lambda text: list(web_text._linked(web_text._MD, text)),
     "fences": lambda text: list(web_text.resumed([text])),
     "snippet": lambda text: web_text.snippet(text[:6000], "a = 1"),
     "extract": read_plain,

@@ -36,11 +36,12 @@ async def test_a_note_is_added_and_found_without_leaving_the_page(site: Site) ->
 async def test_what_cannot_be_added_says_why_and_is_not_lost(site: Site) -> None:
     page = await site.signed_in()
     site.expected.append("422")
-    await page.get_by_label("Add a link, a note or files").fill("Too short")
+    only_front = "---\ntitle: No text\n---"
+    await page.get_by_label("Add a link, a note or files").fill(only_front)
     await page.get_by_role("button", name="Add", exact=True).click()
-    entry = page.locator("#adding li", has_text="Too short")
-    await expect(entry).to_contain_text("20 characters")
-    await expect(page.locator("#add-text")).to_have_value("Too short")
+    entry = page.locator("#adding li", has_text="---")
+    await expect(entry).to_contain_text("Write something")
+    await expect(page.locator("#add-text")).to_have_value(only_front)
     await entry.get_by_role("button", name="Dismiss").click()
     await expect(entry).to_have_count(0)
     await page.get_by_label("Add a link, a note or files").fill("http://127.0.0.1:1/secret")

@@ -180,7 +180,8 @@ async def test_a_text_is_set_the_way_it_is_written(site: Site) -> None:
         await expect(page.locator(part)).to_have_css("direction", "rtl")
     await page.goto(f"/items/{marked.public_id}")
     await expect(page.locator(".prose").first).to_have_css("direction", "ltr")
-    await expect(page.locator(".prose li")).to_have_text(["☐ open", "☑ done", "link"])
+    await expect(page.locator(".prose li")).to_have_text(["open", "done", "link"])
+    await expect(page.get_by_role("checkbox", name="done")).to_be_checked()
     await expect(page.locator(".prose li.box")).to_have_count(2)
     await expect(page.get_by_role("heading", name="Numbers")).to_have_js_property(
         "tagName", "H2"

@@ -342,7 +342,6 @@ async def test_books(extractor, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("data", "name", "heading"),
     [
-        ("---\ntitle: 'Field notes'\n---\n\n# Other\n\nText.", "a.md", "Field notes"),
         ("# Field notes #\n\nText.", "a.md", "Field notes"),
         ("Just a line.", "my_file.txt", "my file"),
         ("# a comment\nx: 1", "conf.yaml", "conf"),
@@ -353,6 +352,15 @@ async def test_books(extractor, tmp_path) -> None:
 async def test_texts_are_read_as_they_are(extractor, file, data, name, heading) -> None:
     found = await extractor.extract(file(data, name), "", name=name)
     assert (found.title, found.text) == (heading, data)
+
+
+async def test_front_matter_is_read_in_files_and_stays_in_pages(extractor, file) -> None:
+    data = "---\ntitle: 'Field notes'\ntags: owl, heron\nmood: calm\n---\n\n# Other\n\nText."
+    found = await extractor.extract(file(data, "a.md"), "", name="a.md")
+    assert (found.title, found.text) == ("Field notes", "# Other\n\nText.")
+    assert (found.tags, found.front_matter) == (("owl", "heron"), {"mood": "calm"})
+    page = await extractor.extract(file(data, "a.md"), "", url="http://example.org/a.md")
+    assert (page.title, page.text, page.tags) == ("Field notes", data, ())
 
 
 async def test_an_empty_file_says_so(extractor, file) -> None:

@@ -42,6 +42,8 @@ class Extracted:
     language: str | None = None
     links: tuple[str, ...] = ()  # audio and feeds that a page points to, best first
     truncated: bool = False  # whether the source says more than this text
+    tags: tuple[str, ...] = ()
+    front_matter: Json = field(default_factory=dict)  # the rest of it, as an export writes it
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class FileExtractor:
         answer |= {
             "marks": tuple(Mark(mark["at"], mark["locator"]) for mark in answer["marks"]),
             "links": tuple(answer["links"]),
+            "tags": tuple(answer["tags"]),
             "published_at": parse_date(answer["published_at"]),
         }
         # The reader has applied the limits, too; but a hostile file may have taken it over.

@@ -16,6 +16,7 @@ _TITLE_CHARS = 300
 LONGEST_TEXT = 5_000_000  # bytes of UTF-8 that a reader may return; the rest is cut off
 _MARKS = 20_000  # more than enough: a text of LONGEST_TEXT has about 6,000 sections
 _LINKS, _LINK_CHARS = 20, 2000
+_TAGS, _TAG_CHARS, _FRONT_CHARS = 50, 200, 20_000
 # Bytes. JSON at most doubles a text; the rest is for its marks or a feed's addresses.
 LARGEST_ANSWER = 3 * LONGEST_TEXT
 UNREADABLE = "The file could not be read: it is damaged, or made to break its reader."
@@ -134,6 +135,8 @@ def limit_size(found: Extracted) -> Extracted:
         language=clean_title(found.language or "") or None,
         truncated=found.truncated or len(kept) < len(found.text),
         links=tuple(link[:_LINK_CHARS] for link in found.links[:_LINKS]),
+        tags=tuple(clean_title(tag)[:_TAG_CHARS] for tag in found.tags[:_TAGS]),
+        front_matter=found.front_matter if len(str(found.front_matter)) <= _FRONT_CHARS else {},
     )
 
 

@@ -12,6 +12,7 @@ from commonplace.text.language import detect, stop_words
 from commonplace.thread_pool import ThreadPool
 
 _POINTS, _LEAD, _ITEMS = 6, 2, 20
+_LONG_TITLE = 100  # characters; a longer first line is cut to make a title
 _BRIEF = 400  # characters of a text that is its own summary, whatever it is
 _POINT_CHARS, _SUMMARY_CHARS = 200, 280  # of one sentence
 _READ = 2_000  # sentences; of longer texts, evenly spread ones say what the text is about
@@ -41,7 +42,11 @@ def summarize(title: str, sections: Sequence[str]) -> Transformed:
     flat = flat[:: len(flat) // _READ + 1]
     counts = Counter(chain.from_iterable(map(prose.words, flat)))
     best = prose.key_points(flat, counts, silent, min(_POINTS, (len(flat) + 1) // 2))
-    lead = [each for each in prose.lead(start, 2 * _LEAD) if not addresses_machine(each)]
+    lead = [
+        each
+        for each in prose.lead(start, 2 * _LEAD)
+        if not addresses_machine(each) and not _repeats(each, title)
+    ]
     items = best[:_LEAD] or list(filter(prose.is_readable, flat[:_ITEMS]))
     told = " ".join(prose.cut(each, _SUMMARY_CHARS) for each in lead[:_LEAD])
     told = told or prose.cut(
@@ -61,6 +66,12 @@ def summarize(title: str, sections: Sequence[str]) -> Transformed:
         tags=prose.tags(title, flat, silent) if silent else (),
         category=prose.category(counts | Counter(prose.words(title))),
     )
+
+
+def _repeats(sentence: str, title: str) -> bool:
+    """Whether the title says it already, as that of a note with its first line as title."""
+    said, named = (text.casefold().rstrip(".!?…: ") for text in (sentence, title))
+    return said in named or (len(named) >= _LONG_TITLE and said.startswith(named))
 
 
 def _beginning(texts: Sequence[str], limit: int) -> str:

@@ -16,6 +16,7 @@ from commonplace.model import (
     Feed,
     FeedEntry,
     Fetched,
+    Item,
     Json,
     Progress,
     digest,
@@ -52,6 +53,8 @@ def content_of(
         "language": found.language,
         "published_at": found.published_at.isoformat() if found.published_at else None,
         "truncated": found.truncated or None,
+        "tags": list(found.tags) or None,
+        "front_matter": found.front_matter or None,
         "recording": recording,
         "media_type": media_type,
         "platform": platform,
@@ -75,10 +78,26 @@ def recording_of(content: Content) -> Json | None:
 def metadata_of(content: Content) -> Json:
     """Return the fields that a source gives about itself."""
     about = content.about
-    names = ("author", "language", "published_at", "truncated", "media_type", "platform")
+    names = (
+        "author",
+        "language",
+        "published_at",
+        "truncated",
+        "front_matter",
+        "media_type",
+        "platform",
+    )
     found = {name: about[name] for name in names if name in about}
     seconds = about.get("seconds") or about.get("recording", {}).get("seconds")
     return found | ({"duration_seconds": round(seconds, 2)} if seconds else {})
+
+
+def with_source(item: Item, content: Content) -> Item:
+    """Return an item with what its source says about itself."""
+    tags = (*item.tags, *content.about.get("tags", ()))
+    return replace(
+        item, tags=tuple(dict.fromkeys(tags)), metadata=item.metadata | metadata_of(content)
+    )
 
 
 def url_key(url: str) -> str:

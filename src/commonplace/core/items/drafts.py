@@ -1,7 +1,8 @@
 """Shapes of an add: a draft or an imported record goes in, an added item comes out. And changes
 that follow from other changes of an item."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +14,14 @@ from commonplace.model import (
     EntityType,
     Extracted,
     Item,
+    Json,
     new_id,
     new_public_id,
     now,
 )
 from commonplace.model.tags import choose_tags
 from commonplace.model.workflow import MACHINES, enter_state
+from commonplace.text.front_matter import LONGEST_LINE, LONGEST_TITLE, Note, first_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Draft:
     tags: tuple[str, ...] = ()
     entity_type: str = EntityType.DOCUMENT
     created_at: datetime | None = None  # for imports
+    metadata: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,24 @@ class AddedItem:
     job_id: str | None = None  # of the remaining work
 
 
+def note_draft(note: Note, title: str = "", tags: Sequence[str] = (), in_kb: bool = True) -> Draft:
+    """Draft an item of a person's note, which its front matter describes."""
+    title = title.strip() or note.title.strip() or first_line(note.text)
+    about = {
+        "author": note.author,
+        "published_at": note.created_at.isoformat() if note.created_at else None,
+        "front_matter": note.others,
+    }
+    return Draft(
+        "text",
+        title[:LONGEST_TITLE] or " ".join(note.text.split())[:LONGEST_LINE],
+        note.text,
+        in_kb=in_kb and note.front.get("in_kb") is not False,
+        tags=tuple(dict.fromkeys((*note.tags, *tags))),
+        metadata={name: value for name, value in about.items() if value},
+    )
+
+
 def text_content(caller: Caller, draft: Draft) -> Content:
     content = content_of(Extracted(draft.title, draft.text))
     return replace(content, key=private_key(caller, "text", content.hash))
@@ -78,6 +100,7 @@ def new_item(caller: Caller, draft: Draft, title: str) -> Item:
         created_by=caller.token_id,
         origin=caller.origin(draft.kind),
         created_at=draft.created_at or now(),
+        metadata=draft.metadata,
     )
 
 

@@ -10,9 +10,9 @@ from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import (
     KeyedLock,
     Sources,
-    metadata_of,
     recording_of,
     url_key,
+    with_source,
 )
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
@@ -129,9 +129,8 @@ class Library(Service):
     ) -> AddedItem:
         """Store a source, or queue its recording. The caller is authorized already. `upload`: the
         uploaded file of the source."""
-        item = replace(
-            new_item(caller, draft, draft.title or content.about.get("title", "")),
-            metadata=metadata_of(content),
+        item = with_source(
+            new_item(caller, draft, draft.title or content.about.get("title", "")), content
         )
         made = await self.make(item, content, caller.person_id, draft.auto_transform, progress)
         job_id = made.jobs[0].id if made.jobs else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, job_for
-from commonplace.core.ingest.sources import metadata_of, private_key, title_of, url_key
+from commonplace.core.ingest.sources import private_key, title_of, url_key, with_source
 from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
 from commonplace.core.jobs.worker import run_each
@@ -105,11 +105,8 @@ class QueuedItems(Service):
         what happens to text that is there already."""
         found = content.about.get("title") if item.title == job.payload["title"] else None
         made = await self._library.make(
-            replace(
-                item,
-                title=found or item.title,  # unless somebody has changed it meanwhile
-                metadata=item.metadata | metadata_of(content),
-            ),
+            # the title, unless somebody has changed it meanwhile
+            with_source(replace(item, title=found or item.title), content),
             content,
             job.payload["person"],
             job.payload["auto"],

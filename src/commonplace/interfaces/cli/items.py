@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from commonplace.core.items.drafts import AddedItem, Draft
+from commonplace.core.items.drafts import AddedItem, Draft, note_draft
 from commonplace.core.items.folders import FolderIds
 from commonplace.errors import (
     SOURCE_ERRORS,
@@ -40,9 +40,10 @@ NOTES = (".md", ".markdown", ".txt", "")
 async def add(
     session: Session,
     sources: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(help="Files, URLs, or - for standard input.", show_default=False),
-    ],
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", "-n", help="A note to add.")] = None,
     title: Annotated[
         str | None,
         typer.Option(
@@ -53,12 +54,21 @@ async def add(
     tag: Annotated[list[str] | None, typer.Option(help="A tag (repeatable).")] = None,
     kb: Annotated[bool, typer.Option("--kb/--no-kb", help="Make it searchable.")] = True,
 ) -> None:
-    """Add web pages, files or standard input. Creates the folder if it does not exist."""
-    if title is not None and len(sources) > 1:
+    """Add web pages, files, standard input or a note. Creates the folder if it does not exist."""
+    sources = sources or []
+    if note is None and not sources:
+        raise Invalid("Name a URL or a file, or write a note: commonplace add -n TEXT")
+    if title is not None and len(sources) + (note is not None) > 1:
         raise Invalid("--title names one text; give one source with it.")
     if title is not None and len(title) > LONGEST_TITLE:
         raise Invalid(f"The title has {len(title)} characters; it may have {LONGEST_TITLE}.")
     drafts = [_draft(session, source, title, tuple(tag or ()), kb) for source in sources]
+    if note is not None:
+        parsed = front_matter.parse(note, "")
+        sources, drafts = (
+            [*sources, "The note"],
+            [*drafts, _note(session, parsed, "The note", title, tuple(tag or ()), kb)],
+        )
     target = None if folder is None else await _find_or_create(session, check_name(folder))
     answers: list[Json] = []
     failed: list[str] = []
@@ -144,21 +154,26 @@ def _draft(
             add_file = partial(session.services.uploads.add_file, session.caller, file)
             return partial(add_file, title=title or "", in_kb=in_kb, tags=tags)
         note = front_matter.read(file)
+    name = "Standard input" if source == "-" else source
+    return _note(session, note, name, title, tags, in_kb)
+
+
+def _note(
+    session: Session,
+    note: front_matter.Note,
+    name: str,
+    title: str | None,
+    tags: tuple[str, ...],
+    in_kb: bool,
+) -> Add:
     if not note.text.strip():
-        raise Invalid(f"{'Standard input' if source == '-' else source} has no text.")
+        raise Invalid(f"{name} has no text.")
     if len(note.text) > LONGEST_TEXT:
         raise Invalid(
-            f"{source} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}."
+            f"{name} has {len(note.text):,} characters; a text may have {LONGEST_TEXT:,}."
         )
-    title = (title or note.title).strip() or " ".join(note.text.split())[:60]
-    draft = Draft(
-        "text",
-        title=title[:LONGEST_TITLE],
-        text=note.text,
-        in_kb=in_kb and note.front.get("in_kb") is not False,
-        tags=tuple(dict.fromkeys((*note.tags, *tags))),
-    )
-    return partial(add, draft)
+    draft = note_draft(note, title or "", tags, in_kb)
+    return partial(session.services.library.add, session.caller, draft)
 
 
 async def get(

@@ -2,6 +2,7 @@
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,8 +13,10 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from commonplace.errors import Invalid
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.text.chunking import FENCE
+from commonplace.text.front_matter import split_front_matter
 
 TAGS = {
     "p",
@@ -44,6 +47,7 @@ TAGS = {
     "span",
     "sup",
     "sub",
+    "input",
 }
 ATTRIBUTES = {
     "a": {"href", "title"},
@@ -53,10 +57,14 @@ ATTRIBUTES = {
     "th": {"align"},
     "td": {"align"},
     "code": {"class"},
+    "input": {"disabled", "checked", "aria-label"},
 }
 _ROW, _HEAD = re.compile(r"\s*\|"), re.compile(r"\s*\|.*\n\s*\|[\s|:-]+(?:\n|$)")
 _HEADINGS = re.compile(r"(?m)^(#{1,6})[ \t]")
-_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
+_BOX = re.compile(r"\[([ xX])\] ")
+_ADDRESS = re.compile(r"\bhttps?://[^\s<>\"`]{1,2000}")
+_OPENS = {")": "(", "]": "["}
+_NEWLINE = re.compile(r"(\r\n?|\n)")
 _WORD = re.compile(r"\w+")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
 _SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
@@ -110,19 +118,66 @@ class _Renderer(RendererHTML):
             else str(label)
         )
 
+    def box(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        """Render the box of a task in a list. Scripts enable it for those who may write."""
+        words = self.renderInlineAsText(tokens[idx + 1 :], options, env).strip()
+        return f'<input{self.renderAttrs(tokens[idx])} aria-label="{escape(words or "Done")}"> '
+
 
 def _boxes(state: StateCore) -> None:
     """`- [ ] to do` and `- [x] done`, as most programs that write Markdown mean them."""
     for item, _, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         first = inline.children[0] if inline.children else None
-        if (
-            item.type == "list_item_open"
-            and first
-            and first.type == "text"
-            and first.content[:4].lower() in _BOXES
-        ):
-            first.content = _BOXES[first.content[:4].lower()] + first.content[4:]
+        if item.type != "list_item_open" or not first or first.type != "text":
+            continue
+        if box := _BOX.match(first.content):
+            first.content = first.content[box.end() :]
+            shown = Token("box", "input", 0, {"type": "checkbox", "disabled": ""}, inline.map)
+            if box[1] != " ":
+                shown.attrSet("checked", "")
+            inline.children = [shown, *(inline.children or ())]
             item.attrSet("class", "box")
+
+
+def _addresses(state: StateCore) -> None:
+    """Make links of web addresses that stand in the text."""
+    for inline in state.tokens:
+        if not inline.children or "://" not in inline.content:
+            continue
+        children, within = list[Token](), 0
+        for child in inline.children:
+            within += child.nesting if child.type.startswith("link_") else 0
+            plain = child.type == "text" and not within and "://" in child.content
+            children += _linked(state.md, child.content) if plain else [child]
+        inline.children = children
+
+
+def _linked(markdown: MarkdownIt, text: str) -> Iterator[Token]:
+    at = 0
+    for found in _ADDRESS.finditer(text):
+        address = _without_punctuation(found[0])
+        url = markdown.normalizeLink(address)
+        if not (web_address(url) and markdown.validateLink(url)):
+            continue
+        end = found.start() + len(address)
+        yield Token("text", "", 0, content=text[at : found.start()])
+        yield Token("link_open", "a", 1, {"href": url})
+        yield Token("text", "", 0, content=address)
+        yield Token("link_close", "a", -1)
+        at = end
+    yield Token("text", "", 0, content=text[at:])
+
+
+def _without_punctuation(address: str) -> str:
+    """Leave out what ends the sentence or closes the bracket around an address."""
+    counts, end = Counter(address), len(address)
+    while end:
+        last = address[end - 1]
+        if last not in ".,;:!?'*_~" and counts[last] <= counts[_OPENS.get(last, last)]:
+            break
+        counts[last] -= 1
+        end -= 1
+    return address[:end]
 
 
 def _aligned(state: StateCore) -> None:
@@ -136,6 +191,7 @@ def _aligned(state: StateCore) -> None:
 _MD = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
 _MD.enable(["table", "strikethrough"])
 _MD.core.ruler.push("boxes", _boxes)
+_MD.core.ruler.push("addresses", _addresses)
 _MD.core.ruler.push("aligned", _aligned)
 
 
@@ -146,6 +202,36 @@ def without_title(text: str, title: str) -> str:
     is_heading, said = first.startswith("#") and words.startswith(" "), words.strip()
     is_title = said.startswith(title) and not said[len(title) :].strip(" #")
     return rest if is_heading and is_title else text
+
+
+def without_front_matter(text: str) -> str:
+    """Show the front matter of a text as the data that it is, not as a heading."""
+    head, rest = split_front_matter(text)
+    if head is None:
+        return text
+    shown = "\n".join(f"    {line}" for line in head.splitlines())
+    return f"{shown}\n\n{rest}"
+
+
+def boxes(text: str) -> list[int]:
+    """Return the lines of the task boxes in a text, in order."""
+    return [
+        child.map[0]
+        for token in _MD.parse(text)
+        for child in token.children or ()
+        if child.type == "box" and child.map
+    ]
+
+
+def ticked(text: str, number: int, done: bool) -> str:
+    """Return the text with its box of this number, from 0, ticked or not."""
+    found = boxes(text)
+    if not 0 <= number < len(found):
+        raise Invalid("The text has no such task. Reload the page.")
+    lines = _NEWLINE.split(text)
+    at = 2 * found[number]  # every other one is the end of a line
+    lines[at] = _BOX.sub("[x] " if done else "[ ] ", lines[at], count=1)
+    return "".join(lines)
 
 
 def resumed(passages: Iterable[str]) -> Iterator[str]:
@@ -184,6 +270,7 @@ def rendered(text: str, highest: int | None = None) -> Markup:
         _MD.render(text),
         tags=TAGS,
         attributes=ATTRIBUTES,
+        tag_attribute_values={"input": {"type": {"checkbox"}}},
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer nofollow",
     )

@@ -3,20 +3,23 @@
 import asyncio
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, Response
 
+from commonplace.core.items.drafts import Draft, note_draft
 from commonplace.errors import SOURCE_ERRORS, Invalid
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.pages.library import row_of
 from commonplace.interfaces.web.request import WebRequest, post
-from commonplace.model import Item, Json
+from commonplace.model import Item
+from commonplace.text import front_matter
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
-TITLE = 120
+LONGEST_NOTE = 500_000
 
 
 async def add(request: WebRequest) -> Response:
@@ -33,8 +36,7 @@ async def add(request: WebRequest) -> Response:
             request.caller, request.text("upload")
         )
     else:
-        source = _source(text, request.text("title").strip())
-        draft = request.input("add_to_knowledge", **source).draft
+        draft = await _draft(request, text, request.text("title"))
         added = await request.services.queued_items.submit(request.caller, draft, folder or None)
     if not request.wants_page:
         return JSONResponse({"id": added.item.id, "row": await row_of(request, added.item.id)})
@@ -78,12 +80,21 @@ async def _add_file(request: WebRequest, file: UploadFile, name: str, folder: st
         return added.item
 
 
-def _source(text: str, title: str) -> Json:
-    """Return the fields of a lone address, or of a note with its first line as title."""
+async def _draft(request: WebRequest, text: str, title: str) -> Draft:
+    """Draft the page of a lone address, or a note. Notes of people may be short."""
     if _ADDRESS.fullmatch(text):
-        return {"kind": "url", "url": text, "title": title or None}
-    first = text.splitlines()[0].strip("# ") if text else ""
-    return {"kind": "text", "text": text, "title": title or first[:TITLE] or None}
+        draft: Draft = request.input("add_to_knowledge", kind="url", url=text).draft
+        return replace(draft, title=title.strip())
+    # In a thread: front matter may be long.
+    note = await asyncio.to_thread(front_matter.parse, text, "")
+    if not note.text.strip():
+        raise Invalid("Write something, or paste a link.")
+    if len(text) > LONGEST_NOTE:
+        raise Invalid(
+            f"The note has {len(text):,} characters; it may have {LONGEST_NOTE:,}. "
+            "Add it as a file instead."
+        )
+    return note_draft(note, title)
 
 
 async def promise(request: WebRequest) -> Response:

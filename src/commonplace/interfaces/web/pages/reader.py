@@ -17,6 +17,7 @@ from commonplace.interfaces.web.markdown_html import (
     highest_heading,
     rendered,
     resumed,
+    without_front_matter,
     without_title,
 )
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then, whole_number
@@ -56,7 +57,7 @@ async def show(request: WebRequest) -> Response:
         sections=await asyncio.to_thread(_passages, reading),
         whole=None
         if reading.sections
-        else await asyncio.to_thread(rendered, without_title(reading.text, item.title)),
+        else await asyncio.to_thread(_beginning, reading.text, item.title),
         state=states({item.id: item}, jobs)[item.id],
         outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"],
@@ -100,14 +101,18 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
     return [
         (
             section,
-            rendered(
-                text if section.position else without_title(text, reading.item.title), highest
-            ),
+            rendered(text, highest)
+            if section.position
+            else _beginning(text, reading.item.title, highest),
             [point for point in section.key_points if not _begins(section.text, point)],
         )
         for section, text in zip(reading.sections, resumed(said), strict=True)
         if text.strip()
     ]
+
+
+def _beginning(text: str, title: str, highest: int | None = None) -> Markup:
+    return rendered(without_title(without_front_matter(text), title), highest)
 
 
 def _begins(text: str, point: str) -> bool:
@@ -237,9 +242,7 @@ async def version(request: WebRequest) -> Response:
         version=found.version,
         as_text=as_text,
         text=(
-            await asyncio.to_thread(
-                rendered, without_title(found.version.text, found.version.title)
-            )
+            await asyncio.to_thread(_beginning, found.version.text, found.version.title)
             if as_text
             else None
         ),
