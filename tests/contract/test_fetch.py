@@ -231,7 +231,7 @@ async def test_redirects_are_followed(server: WebServer, fetcher: WebFetcher) ->
         assert fetched.url == f"{server.url}/d?x=1"
 
 
-PRIVATE = "The address leads to a private network"
+PRIVATE = "The URL leads to a private network"
 REFUSED = "which is not allowed. To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
 SENTENCES = {
     "/not-found": "The page answered 404 Not Found.",
@@ -240,19 +240,19 @@ SENTENCES = {
     "/unknown-status": "The page answered 799.",
     "/not-modified": "The page answered 304 Not Modified.",
     "/redirect-to-nowhere": "The page answered 302 Found.",
-    "/redirect-to-itself": "The address redirects in a circle: {url} -> {url}",
-    "/circle": "The address redirects in a circle: {url} -> {url}/2 -> {url}/3 -> {url}",
-    "/endless-redirects": "The address redirects more than 8 times.",
+    "/redirect-to-itself": "The URL redirects in a circle: {url} -> {url}",
+    "/circle": "The URL redirects in a circle: {url} -> {url}/2 -> {url}/3 -> {url}",
+    "/endless-redirects": "The URL redirects more than 8 times.",
     "/slow-redirects": "The server did not answer within 1 s.",
     "/redirect-to-loopback": f"{PRIVATE} (127.0.0.1), {REFUSED}",
     "/redirect-to-metadata": f"{PRIVATE} (169.254.169.254), {REFUSED}",
     "/redirect-to-mapped": f"{PRIVATE} (::ffff:a00:1), {REFUSED}",
     "/redirect-to-decimal": f"{PRIVATE} (127.0.0.1), {REFUSED}",
-    "/redirect-to-file": "Only http and https addresses can be fetched, not file.",
-    "/redirect-to-ftp": "Only http and https addresses can be fetched, not ftp.",
-    "/redirect-to-data": "Only http and https addresses can be fetched, not data.",
-    "/redirect-to-password": "The address contains a user name or password, which is not allowed.",
-    "/redirect-to-rubbish": "The address is invalid.",
+    "/redirect-to-file": "Only http and https URLs can be fetched, not file.",
+    "/redirect-to-ftp": "Only http and https URLs can be fetched, not ftp.",
+    "/redirect-to-data": "Only http and https URLs can be fetched, not data.",
+    "/redirect-to-password": "The URL contains a user name or password, which is not allowed.",
+    "/redirect-to-rubbish": "The URL is invalid.",
     "/silent": "The server did not answer within 1 s.",
     "/slow-headers": "The server did not answer within 1 s.",
     "/slow-body": "The server sends too slowly.",
@@ -530,7 +530,8 @@ async def test_names_that_do_not_exist(tmp_path: Path) -> None:
     for resolver in resolvers:
         fetcher = WebFetcher(folder=tmp_path, resolver=resolver)
         assert (
-            await failure(fetcher, "http://nowhere.test/") == "The host nowhere.test was not found."
+            await failure(fetcher, "http://nowhere.test/")
+            == "Could not resolve nowhere.test. Check the URL or your connection."
         )
 
 

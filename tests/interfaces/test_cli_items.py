@@ -265,6 +265,6 @@ def test_what_the_web_app_queued_is_listed_and_retried(cli: Commands, data_dir: 
     item_id = asyncio.run(queue())
     assert cli.text("list").rstrip("\n").split("\t")[-1] == "queued"
     assert "private network" in cli.fails("retry", item_id)
-    assert "failed: The address leads to a private network" in cli.text("list")
+    assert "failed: The URL leads to a private network" in cli.text("list")
     assert cli.json("get", item_id)["status"] == "failed"
     assert "private network" in cli.fails("retry", item_id), "a second try fails in the same words"

@@ -177,7 +177,7 @@ async def test_a_failed_delivery_is_repeated_and_nothing_overtakes_it(
         await house.add("Heron")
         await deliver(house)
         read = (await owner.get(f"{PATH}/{made['id']}")).json()
-        assert (read["active"], read["error"]) == (True, "The address answered with HTTP 500.")
+        assert (read["active"], read["error"]) == (True, "The server answered with HTTP 500.")
         await deliver(house)
         await deliver(house)
         ids = [request.headers["webhook-id"] for request in receiver.requests]
@@ -217,7 +217,7 @@ async def test_after_ten_attempts_it_is_disabled_until_a_test_arrives(
         assert failed == {
             "ok": False,
             "status": 503,
-            "error": "The address answered with HTTP 503.",
+            "error": "The server answered with HTTP 503.",
         }
         assert (await owner.post(f"{PATH}/{made['id']}/test")).json() == {
             "ok": True,

@@ -64,7 +64,7 @@ class FolderBlobs:
     async def file(self, key: str) -> AsyncIterator[Path]:
         path = self._folder / key
         if not await anyio.to_thread.run_sync(path.is_file):
-            raise NotFound("The file is not there.")
+            raise NotFound("File not found.")
         yield path
 
     async def put_url(self, key: str, seconds: int) -> str | None:
@@ -133,7 +133,7 @@ def _failures(*errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:  # obstore raises it, too
-        raise NotFound("The file is not there.") from None
+        raise NotFound("File not found.") from None
     except errors as error:
         raise StorageFailed(f"The file store failed: {_first_line(error)}") from error
 

@@ -318,7 +318,7 @@ def _explain(error: psycopg.Error) -> NoReturn:
             "The disk of the Postgres server is full: nothing was stored."
         ) from error
     if isinstance(error, errors.QueryCanceled | errors.LockNotAvailable):
-        raise StorageFailed("The Postgres server gave up waiting; try again.") from error
+        raise StorageFailed("The Postgres server timed out. Try again.") from error
     raise StorageFailed(
         "The connection to the Postgres server was lost; it is not known whether the last write "
         "was stored. Check before you repeat it."

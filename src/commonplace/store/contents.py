@@ -225,7 +225,9 @@ def replace_content(tx: Tx, new: Content, at: datetime) -> str:
 
 
 def source_conflict() -> Conflict:
-    return Conflict("Somebody else read the source at the same moment and got another text.")
+    return Conflict(
+        "Another request fetched the source at the same time and got another text. Try again."
+    )
 
 
 def detach_key(tx: Tx, content_id: str) -> None:

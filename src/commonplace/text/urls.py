@@ -165,15 +165,14 @@ def _split(url: str) -> tuple[SplitResult, str]:
         if not _HOST.fullmatch(host):
             raise ValueError(host)
     except ValueError:
-        raise Invalid(f"This is not a web address: {url[:200]!r}.") from None
+        raise Invalid(f"This is not a URL: {url[:200]!r}.") from None
     host = host.rstrip(".")
     if parts.scheme not in ("http", "https") or not host:
         raise Invalid(
-            f"A web address begins with http:// or https:// and names a host; this does not: "
-            f"{url[:200]!r}."
+            f"{url[:200]!r} is not a URL. A URL starts with http:// or https:// and names a host."
         )
     if parts.username is not None:
-        raise Invalid("A web address must not contain a user name or password.")
+        raise Invalid("A URL must not contain a user name or password.")
     return parts, host
 
 

@@ -24,7 +24,7 @@ from commonplace.model import Extracted, Feed, FeedEntry
 
 _ENTRIES = 5000
 _SUMMARY_CHARS = 10_000
-_NOT_A_FEED = "The address is not a feed: it contains neither RSS, Atom nor JSON Feed."
+_NOT_A_FEED = "The URL is not a feed: it contains neither RSS, Atom nor JSON Feed."
 
 
 def parse(source: Source, caps: Caps) -> Feed:

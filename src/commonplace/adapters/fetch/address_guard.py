@@ -68,16 +68,16 @@ def parse_url(text: str, base: httpx.URL | None = None) -> httpx.URL:
         url = base.join(text) if base else httpx.URL(text.strip())
         if url.scheme not in ("http", "https"):
             scheme = url.scheme[:20] or "one without a scheme"
-            raise IngestFailed(f"Only http and https addresses can be fetched, not {scheme}.")
+            raise IngestFailed(f"Only http and https URLs can be fetched, not {scheme}.")
         url = url.copy_with(host=_normalize_host(url.raw_host.decode("ascii")), fragment=None)
     except (httpx.InvalidURL, ValueError):
-        raise IngestFailed("The address is invalid.") from None
+        raise IngestFailed("The URL is invalid.") from None
     if not url.raw_host:
-        raise IngestFailed("The address has no host.")
+        raise IngestFailed("The URL has no host.")
     if url.port is not None and not 0 < url.port < 1 << 16:
-        raise IngestFailed(f"The address has an invalid port ({url.port}).")
+        raise IngestFailed(f"The URL has an invalid port ({url.port}).")
     if url.userinfo:
-        raise IngestFailed("The address contains a user name or password, which is not allowed.")
+        raise IngestFailed("The URL contains a user name or password, which is not allowed.")
     return url
 
 
@@ -131,7 +131,9 @@ class AddressGuard:
                 return await self._network.connect_tcp(str(address), port, seconds / len(addresses))
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = failure or error
-        raise failure or IngestFailed(f"The host {host} was not found.")
+        raise failure or IngestFailed(
+            f"Could not resolve {host}. Check the URL or your connection."
+        )
 
     async def check(self, host: str, port: int) -> None:
         """Raise IngestFailed if a host is in a private network. One that is not found may be."""
@@ -150,7 +152,7 @@ class AddressGuard:
         private = next((address for address in addresses if not is_public(address)), None)
         if private is not None and self._allowed.isdisjoint([(host, port), (host, None)]):
             raise IngestFailed(
-                f"The address leads to a private network ({private}), which is not allowed. "
+                f"The URL leads to a private network ({private}), which is not allowed. "
                 "To allow the host, add it to COMMONPLACE_FETCH_ALLOW_HOSTS."
             )
 
@@ -163,6 +165,6 @@ class AddressGuard:
             return [ip_address(address) for address in await self._resolver(host, port)]
         except (OSError, UnicodeError) as error:
             raise IngestFailed(
-                f"The host {host} was not found.",
+                f"Could not resolve {host}. Check the URL or your connection.",
                 transient=isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN,
             ) from None

@@ -122,7 +122,7 @@ class WebFetcher:
                         str(at), "", None, path, 0, known | validators(headers), unchanged=True
                     )
                 if answer.status in REDIRECTS and not redirects:
-                    raise IngestFailed("The address redirects, which is not allowed here.")
+                    raise IngestFailed("The URL redirects, which is not allowed here.")
                 if not 200 <= answer.status < 300:
                     return None
                 declared = headers.get("Content-Type", "")
@@ -267,8 +267,8 @@ def _redirect(location: str, seen: list[httpx.URL]) -> httpx.URL:
     url = parse_url(location, seen[-1])
     if url in seen:
         circle = " -> ".join(map(str, [*seen[seen.index(url) :], url]))
-        raise IngestFailed(f"The address redirects in a circle: {circle}")
+        raise IngestFailed(f"The URL redirects in a circle: {circle}")
     if len(seen) > MAX_REDIRECTS:
-        raise IngestFailed(f"The address redirects more than {MAX_REDIRECTS} times.")
+        raise IngestFailed(f"The URL redirects more than {MAX_REDIRECTS} times.")
     seen.append(url)
     return url

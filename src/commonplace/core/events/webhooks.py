@@ -99,7 +99,7 @@ class Sender:
         except IngestFailed as error:
             return Delivery(False, None, error.message)
         ok = 200 <= status < 300
-        return Delivery(ok, status, None if ok else f"The address answered with HTTP {status}.")
+        return Delivery(ok, status, None if ok else f"The server answered with HTTP {status}.")
 
 
 @dataclass(eq=False)

@@ -231,7 +231,7 @@ class Accounts(Service):
         if not await self._store.accounts.claim(
             digest(secret), CLAIM, person.id, name, email, hashed
         ):
-            raise NotFound("This link was used meanwhile.")
+            raise NotFound("This link was already used.")
         return await self.open_session(person.id, about)
 
     # -- one's own account

@@ -154,9 +154,7 @@ class People(Service):
             paths = ", ".join(node.path for node in found[several[0]])
             raise Invalid(f"Several folders are named {several[0]!r}. Use an id or path: {paths}.")
         if not wanted:
-            raise Invalid(
-                "Name at least one folder, or leave the folders out for the whole library."
-            )
+            raise Invalid("Choose at least one folder.")
         return frozenset(found[each][0].id for each in wanted)
 
     async def _mint(

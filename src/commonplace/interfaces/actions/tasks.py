@@ -103,7 +103,7 @@ class Step(OneEntityAt):
 
 
 class Start(Step):
-    assignee: Annotated[Word | None, about("Who does it, beside those who are assigned")] = None
+    assignee: Annotated[Word | None, about("An assignee to add")] = None
 
 
 class Block(Step):

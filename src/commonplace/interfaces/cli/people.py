@@ -67,7 +67,7 @@ async def link_user(
 def check_email(email: str) -> str:
     local, _, host = email.strip().rpartition("@")
     if not local or not host or any(c.isspace() for c in email.strip()):
-        raise Invalid(f"{email!r} is not an e-mail address.")
+        raise Invalid(f"{email!r} is not an email address.")
     return email.strip()
 
 

@@ -198,7 +198,7 @@ def _walk(found: Answer) -> None:
     columns = {**columns, "id": "id", "status": "status", "title": "title"}
     _table(columns, answer["entities"], answer, answer["offset"])
     for cycle in answer.get("cycles", ()):
-        output.note(f"These wait for each other: {' -> '.join(cycle)}")
+        output.note(f"Circular dependency: {' -> '.join(cycle)}")
     if answer.get("truncated"):
         output.note("Only the best relations were followed where there were very many.")
 

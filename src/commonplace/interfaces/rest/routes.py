@@ -125,10 +125,10 @@ async def _values(action: Action, request: Request) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise Invalid("The body must be an object.")
     if wrong := values.keys() & {*path, *action.query}:
-        raise Invalid(f"`{min(wrong)}` belongs into the address, not into the body.")
+        raise Invalid(f"Send `{min(wrong)}` as a query parameter, not in the body.")
     asked = _query(action, request)
     if unknown := asked.keys() - {*action.query}:
-        raise Invalid(f"Unknown field `{min(unknown)[:100]}` in the address; send it in the body.")
+        raise Invalid(f"Unknown query parameter `{min(unknown)[:100]}`. Send it in the body.")
     asked = {name: _as_bool(name, value) for name, value in asked.items()}
     return {"values": values | asked | _numbered(action, path)}
 
@@ -170,7 +170,7 @@ async def _body(request: Request) -> Any:
     try:
         body = await request.body()
     except ClientDisconnect:
-        raise Invalid("The connection was lost before the whole request had come.") from None
+        raise Invalid("The connection was lost before the whole request arrived.") from None
     if not body:
         return {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

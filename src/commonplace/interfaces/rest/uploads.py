@@ -23,7 +23,7 @@ async def _receive(request: Request) -> Response:
             upload_id, asked.get("expires", ""), asked.get("signature", ""), part, request.stream()
         )
     except ClientDisconnect:
-        raise Invalid("The connection was lost before all bytes had come.") from None
+        raise Invalid("The connection was lost before all bytes arrived.") from None
     return Json({"upload_id": upload_id, "received": received})
 
 

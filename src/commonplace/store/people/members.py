@@ -124,7 +124,7 @@ class Members(Table):
             library_id=invitation.library_id,
             id=invitation.id,
         ):
-            raise Conflict("The invitation was used or withdrawn meanwhile; ask for a new one.")
+            raise Conflict("The invitation was already used or withdrawn. Ask for a new one.")
         if new:
             people.insert_person(tx, person)
         if isinstance(sign_in, str):
@@ -153,7 +153,7 @@ def _require(tx: Tx, library_id: str, person_id: str, *, stays_owner: bool) -> M
     others = """SELECT 1 FROM members WHERE library_id = :library_id AND role = 'owner'
                 AND person_id <> :person_id"""
     if member.role is Role.OWNER and not stays_owner and not tx.one(others, **key):
-        raise Conflict("A library needs an owner: make somebody else one first.")
+        raise Conflict("A library needs an owner. Make another member an owner first.")
     return member
 
 

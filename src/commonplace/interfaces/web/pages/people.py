@@ -124,7 +124,7 @@ ROUTES = (
         "/people/invitations/{invitation_id}/withdraw",
         act("withdraw_invitation"),
         "/people",
-        "Invitation revoked. Its link no longer works.",
+        "Invitation withdrawn. Its link no longer works.",
     ),
     post_then(
         "/people/{person_id}/role",
