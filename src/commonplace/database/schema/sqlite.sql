@@ -75,6 +75,8 @@ CREATE TABLE web_sessions (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   view_as TEXT,             -- a token; pages then show only what it sees
   about TEXT NOT NULL,      -- the browser's name for itself
+  sealed TEXT,              -- a new secret for this browser, encrypted with that of its cookie
+  sealed_until BIGINT,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 );

@@ -60,7 +60,7 @@ const parts = {
   "./live.js": "#rows",
   "./search.js": "[data-live]",
   "./reader.js": ".reader",
-  "./small.js": "[data-copy], [data-sure], [data-sends], [data-live-token]",
+  "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
   "./board.js": "#work",
   "./fresh.js": "body[data-events]",
   "./pan.js": "[data-pan]",
