@@ -631,9 +631,11 @@ CREATE TABLE uploads (
   on_arrival TEXT,  -- what to do when its last byte arrives, JSON; NULL: it waits for finalize
   item_id TEXT,
   answer TEXT,      -- finalize's first answer, which it repeats
+  has_file INTEGER NOT NULL DEFAULT 1,  -- 0: its bytes were deleted
   PRIMARY KEY (library_id, id)
 );
 CREATE INDEX uploads_id ON uploads (id);
+CREATE INDEX uploads_item ON uploads (library_id, item_id, created_at);
 CREATE INDEX uploads_expire ON uploads (expires_at);
 
 -- Entries are added with the rights of whoever subscribed.
