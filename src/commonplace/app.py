@@ -115,19 +115,18 @@ async def restore_backup(
 ) -> dict[str, int]:
     """Load a backup. With `force`, it replaces the data that is there. A damaged or missing
     database is replaced by a new one."""
-    blobs = make_blobs(settings)
     try:
         store = make_store(settings)
         try:
             await store.open()
             await store.check()
-            return await store.load(file, replace=force, advance=advance, blobs=blobs)
+            return await store.load(file, replace=force, advance=advance)
         finally:
             await store.close()
     except Damaged as damage:
         if not force and not damage.data.get("missing"):
             raise
-    return await load_beside(settings, file, advance, blobs)
+    return await load_beside(settings, file, advance)
 
 
 async def download_models(

@@ -190,7 +190,7 @@ async def test_the_map_holds_everything_and_is_made_anew_only_when_something_cha
     await site.add("Newest")
     monkeypatch.setattr("commonplace.core.map.library_map.MAPPED", 5)
     await page.goto("/graph")
-    await expect(page.get_by_text("of 9 items")).to_be_visible()
+    await expect(page.get_by_text("Showing the newest 5 of 9.")).to_be_visible()
     await expect(page.locator(".map .node")).to_have_count(5)
 
 

@@ -102,7 +102,7 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
     await expect(page.locator("#bulk")).to_contain_text("2 selected")
     await page.get_by_placeholder("New folder").fill("Numbers")
     await page.get_by_role("button", name="Add to folder").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items added to the folder.")
+    await expect(page.get_by_role("status")).to_have_text("2 items added to “Numbers”.")
     await expect(page.get_by_role("link", name="Numbers 2")).to_be_visible()
     await choose(page, "Two", "Three")
     await page.get_by_placeholder("Tags, comma-separated").fill("even, small")

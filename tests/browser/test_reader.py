@@ -1,4 +1,4 @@
-"""The reader: passages with their key points, what is around an item, recordings that times lead into."""
+"""The reader: passages, the box with summary and key points, what is around an item, recordings that times lead into."""
 
 import asyncio
 import re
@@ -44,7 +44,21 @@ async def test_an_article_is_set_as_one(site: Site) -> None:
     await expect(page.get_by_role("link", name="more", exact=True)).to_have_attribute(
         "rel", re.compile("noopener")
     )
-    await expect(page.locator(".margin p").first).not_to_be_empty()
+
+
+async def test_key_points_stand_in_the_box_with_the_summary_only(site: Site) -> None:
+    said = [
+        f"River {n} carries {n} tons of sand to the sea because its banks erode." for n in range(9)
+    ]
+    text = "\n\n".join(" ".join(said) + f" Part {n} of the report ends here." for n in range(6))
+    item = await site.add("The river", text)
+    page = await site.signed_in()
+    await page.goto(f"/items/{item.public_id}")
+    await page.locator(".gist summary").click()
+    await expect(page.locator(".gist li").first).to_be_visible()
+    read = await site.app.library.read(site.owner, item.id)
+    assert any(section.key_points for section in read.sections)
+    await expect(page.locator(".margin")).to_have_count(0)
 
 
 async def test_title_tags_and_folders_are_changed_in_place(site: Site) -> None:

@@ -29,7 +29,6 @@ from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
-from commonplace.core.items.originals import Originals
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
 from commonplace.core.items.tags import Tags
@@ -99,7 +98,6 @@ class Services:
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
-    originals: Originals
     feeds: Feeds
     transcription_webhooks: TranscriptionWebhooks
     tasks: Tasks
@@ -197,18 +195,10 @@ def build_services(
         REMOVE: RemoveJobs(store, epics),
         TRANSFORM: TransformJobs(store, local, chosen),
         TRANSCRIBE: TranscribeJobs(
-            store,
-            transcriber,
-            recordings,
-            pipeline,
-            quota,
-            wake,
-            embedder.stamp,
-            settings.keep_originals,
+            store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
         ),
     }
     queued_items = QueuedItems(store, access, wake, library, embedder.stamp)
-    originals = Originals(store, access, blobs, settings)
     uploads = Uploads(
         store,
         access,
@@ -218,7 +208,6 @@ def build_services(
         queued_items,
         recordings,
         UploadLinks(store, settings),
-        originals,
         settings,
     )
     handlers[INGEST] = IngestJobs(
@@ -249,7 +238,6 @@ def build_services(
         queued_items,
         search,
         uploads,
-        originals,
         Feeds(store, access, fetcher, extractor, library, folders, settings),
         TranscriptionWebhooks(wake, settings),
         tasks,

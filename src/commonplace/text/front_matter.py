@@ -138,8 +138,7 @@ def _fitting(value: Any, default: Any) -> Any:
     return default
 
 
-def render(reading: FullItem, relations: Sequence[Relation], original: Json | None = None) -> str:
-    """Render an item as a file. `original`: the file that it was made of, if there is one."""
+def render(reading: FullItem, relations: Sequence[Relation]) -> str:
     item = reading.item
     required = {
         "id": item.id,
@@ -167,7 +166,6 @@ def render(reading: FullItem, relations: Sequence[Relation], original: Json | No
             for key, value in item.metadata.items()
             if key not in ("front_matter", "path")
         },
-        "original": original,
     }
     front = required | {key: value for key, value in optional.items() if value}
     kept = item.metadata.get("front_matter")

@@ -273,10 +273,7 @@ class Library(Service):
         offset: int = 0,
         order: Order = Order.NEWEST,
     ) -> tuple[list[Item], int]:
-        if where.folder_id is not None:
-            # also for items in scope: the caller may not know that they are in that folder
-            folders = await self._store.folders.list_folders(caller.scope)
-            find_by_id(folders, where.folder_id, "Folder")
+        await self._require_folder(caller, where)
         return await self._store.items.list_page(
             caller.scope, where, limit=limit, offset=offset, order=order
         )
@@ -286,6 +283,7 @@ class Library(Service):
         self, caller: Caller, item: Item, where: ItemFilter, order: Order = Order.NEWEST
     ) -> tuple[Item | None, Item | None]:
         """Return the items before and after one in a list."""
+        await self._require_folder(caller, where)
         return await self._store.items.beside(caller.scope, where, order, item)
 
     @verb(READ, "list")
@@ -293,6 +291,7 @@ class Library(Service):
         self, caller: Caller, item: Item, where: ItemFilter, order: Order = Order.NEWEST
     ) -> int:
         """Return how many items of a list come before one."""
+        await self._require_folder(caller, where)
         return await self._store.items.count_before(caller.scope, where, order, item)
 
     @verb(GRAPH_WRITE, target="item_id")
@@ -350,6 +349,13 @@ class Library(Service):
         return await self._store.jobs.get(caller.scope, job_id)
 
     # -- how
+
+    async def _require_folder(self, caller: Caller, where: ItemFilter) -> None:
+        """Refuse a folder out of scope, also for items in scope: the caller may not know that they
+        are in it."""
+        if where.folder_id is not None:
+            folders = await self._store.folders.list_folders(caller.scope)
+            find_by_id(folders, where.folder_id, "Folder")
 
     async def add_existing(self, caller: Caller, draft: Draft, item: Item) -> AddedItem:
         """Answer an add with the existing item. Failed work is retried, and an item outside the KB

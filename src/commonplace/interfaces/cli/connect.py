@@ -20,7 +20,6 @@ from commonplace.core.people.client_setup import (
     PLACEHOLDER,
     VARIABLE,
     Client,
-    Instructions,
     address,
     entry,
     instructions,
@@ -138,8 +137,6 @@ async def connect(
         if with_hooks and secret:
             write_private(context.settings.data_dir / hooks.TOKEN_FILE, f"{secret}\n".encode())
         _report(context, kit, changes, dry_run, secret)
-        if not dry_run:
-            _show_sign_in(context, instructions(client, url, reference, context.settings))
         return
     made = instructions(client, url, reference, context.settings)
     lines = made.lines
@@ -149,8 +146,7 @@ async def connect(
         output.note(made.where)
     _show_token(context, client, secret, read_only)
     answer = {"client": client, "url": url, "where": made.where, "configuration": lines}
-    context.show(answer | {"sign_in": made.sign_in or made.then, "token": secret}, lines)
-    _show_sign_in(context, made)
+    context.show(answer | {"token": secret}, lines)
 
 
 def find_server(settings: Settings) -> str:
@@ -324,13 +320,6 @@ def _show_token(
         output.note(f"It needs a token in {VARIABLE}: add --token to create one.\n")
     elif read_only and not secret:
         output.note("Choose *Read only* on the page where you sign in.\n")
-
-
-def _show_sign_in(context: CommandContext, made: Instructions) -> None:
-    if not context.as_json and made.sign_in:
-        output.note(f"\nThen sign in with your browser:\n  {made.sign_in}")
-    elif not context.as_json and made.then:
-        output.note(f"\n{made.then}")
 
 
 def _report(

@@ -60,7 +60,7 @@ async def import_(
             if source.is_file():
                 result = await import_file(services.library, *into)
             else:
-                result = await import_folder(*into, services.originals)
+                result = await import_folder(*into)
         else:
             sessions = services.sessions
             read = sessions.import_git if kind == "git" else sessions.import_transcripts
@@ -122,8 +122,7 @@ def _find_kind(source: Path, asked: str | None) -> str:
 
 
 async def export(session: Session, directory: Directory) -> None:
-    """Export every item to a Markdown file, with the files that were uploaded. Never overwrites
-    files it did not create."""
+    """Export every item to a Markdown file. Never overwrites files it did not create."""
     services = session.services
     with output.progress("Exporting") as advance:
         count = await export_folder(
@@ -133,8 +132,6 @@ async def export(session: Session, directory: Directory) -> None:
             session.caller,
             directory,
             advance,
-            services.originals,
-            services.disks,
         )
     session.show({"exported": count}, f"Exported to {directory}: {output.count_items(count)}.")
 
@@ -143,12 +140,8 @@ async def backup(
     context: CommandContext,
     file: File,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    without_files: Annotated[
-        bool, typer.Option("--without-files", help="Leave out uploaded files.")
-    ] = False,
 ) -> None:
-    """Back up everything, including vectors and uploaded files, to one file for SQLite or
-    Postgres."""
+    """Back up everything, including vectors, to one file for SQLite or Postgres."""
     context.require_owner()
     if file.exists() and not force:
         raise Invalid(f"{file} is there already; choose another name, or --force.")
@@ -156,8 +149,7 @@ async def backup(
         raise Invalid(f"There is no folder {str(file.parent)!r} to put it in.")
     async with context.open() as (services, _):
         with output.progress("Backing up") as advance:
-            blobs = None if without_files else services.originals.blobs
-            counts = await services.store.dump(file, advance, blobs)
+            counts = await services.store.dump(file, advance)
     size, items = file.stat().st_size, output.count_items(counts["items"])
     context.show(
         {"file": str(file), "bytes": size, "rows": counts},

@@ -39,6 +39,7 @@ from commonplace.interfaces.web.pages import (
     review,
     search,
     sign_in,
+    tags,
     tasks,
     tokens,
 )
@@ -50,6 +51,7 @@ PARTS: Sequence[Sequence[Route]] = (
     library.ROUTES,
     add.ROUTES,
     reader.ROUTES,
+    tags.ROUTES,
     search.ROUTES,
     tasks.ROUTES,
     graph.ROUTES,

@@ -23,7 +23,7 @@ from commonplace.interfaces.actions.registry import ACTIONS
 from commonplace.interfaces.http.gate import STATUS, host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
-from commonplace.model import Caller, FolderNode, folder_list
+from commonplace.model import TO_READ, Caller, FolderNode, folder_list
 from commonplace.settings import Settings
 
 SESSION, ANONYMOUS, NOTE, DEVICE = (
@@ -226,7 +226,7 @@ class WebRequest:
     async def read_frame(self) -> None:
         """Read what every page shows around its own content."""
         if self.visitor and (self.http.method == "GET" or self.wants_page):
-            found = await self.services.folders.list_folders(self.caller)
+            found = await self.services.folders.list_folders(self.caller, TO_READ)
             self.folders = folder_list(found)
             self.cursor = await self.services.events.cursor(self.caller)
             _, self.waiting = await self.services.reflection.candidates(self.caller, limit=1)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from commonplace.core.work.graph import GraphQuery
 from commonplace.interfaces.web.graph_svg import Node, picture, whole_map
 from commonplace.interfaces.web.request import WebRequest, get
-from commonplace.model import Item, Relation
+from commonplace.model import NOT_DISKS, Item, Relation
 
 NEAR = 80
 CLUSTERS, LISTED = 24, 6
@@ -42,6 +42,7 @@ async def show(request: WebRequest) -> Response:
         "map.html",
         drawing=await asyncio.to_thread(whole_map, chart, said) if chart.items else None,
         shown=shown,
+        work=sum(item.entity_type in NOT_DISKS for item in chart.items),
         total=chart.total,
         relations=len(chart.relations),
         kinds=Counter(item.entity_type for item in chart.items).most_common(),

@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -27,7 +26,7 @@ async def show(request: WebRequest) -> Response:
         fullest={
             folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
         },
-        types=dict(list(report.totals.by_type.items())[:TOP]),
+        types=dict(list(report.items.by_type.items())[:TOP]),
         backs_up=await request.services.overview.may_back_up(request.caller),
     )
 
@@ -45,8 +44,6 @@ async def export(request: WebRequest) -> Response:
             request.caller,
             folder,
             no_advance,
-            services.originals,
-            services.disks,
         )
         await asyncio.to_thread(_zip, folder, file)
 
@@ -59,9 +56,7 @@ async def backup(request: WebRequest) -> Response:
         raise ForbiddenScope(
             "A backup contains every library. Only the server's owner can create one."
         )
-    blobs = None if request.text("without_files") else request.services.originals.blobs
-    write = partial(request.services.store.dump, blobs=blobs)
-    return await _download("backup", "application/gzip", write)
+    return await _download("backup", "application/gzip", request.services.store.dump)
 
 
 async def _download(

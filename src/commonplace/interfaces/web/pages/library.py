@@ -1,23 +1,36 @@
 """The list of items, with filters and bulk actions; and folders."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.responses import Response
 
 from commonplace.core.items.delayed_delete import GRACE
-from commonplace.errors import Invalid
+from commonplace.core.transfer.sample import is_sample
+from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live import now_of, states
-from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
-from commonplace.model import EntityType, ItemFilter, Order
+from commonplace.interfaces.web.request import Elsewhere, WebRequest, act, get, post, post_then
+from commonplace.model import (
+    EVERYTHING,
+    NOT_DISKS,
+    TO_READ,
+    EntityType,
+    Folder,
+    Item,
+    ItemFilter,
+    Order,
+)
 
 PER_PAGE = 30
 AT_ONCE = 200
 NOTES = "notes"  # in margins: too many for the list of what they are about
+ALL = "all"  # types, also those of Work
 STATES = {"": "Active", "archived": "Archived", "aside": "Hidden from search", NOTES: "Highlights"}
 ORDERS = {
     Order.NEWEST: "Newest first",
@@ -41,9 +54,18 @@ class Choice:
 
     @classmethod
     def of(cls, request: WebRequest) -> "Choice":
-        known = {"type": {*EntityType}, "state": {*STATES}, "order": {*ORDERS}}
+        return cls.of_query(request.http.query_params)
+
+    @classmethod
+    def of_link(cls, link: str) -> "Choice":
+        """Return the filters of a list by its address."""
+        return cls.of_query(dict(parse_qsl(urlsplit(link).query)))
+
+    @classmethod
+    def of_query(cls, query: Mapping[str, str]) -> "Choice":
+        known = {"type": {*EntityType, ALL}, "state": {*STATES}, "order": {*ORDERS}}
         most = field("list_items", "q")["maxLength"]
-        values = {name: request.query(name)[:most] for name in cls.__slots__}
+        values = {name: query.get(name, "")[:most] for name in cls.__slots__}
         return cls(
             **{
                 name: value if name not in known or value in known[name] else ""
@@ -53,13 +75,15 @@ class Choice:
 
     @property
     def where(self) -> ItemFilter:
-        return ItemFilter(
+        return replace(
+            TO_READ,
             folder_id=self.folder or None,
             tag=self.tag or None,
             archived=self.state == "archived",
             text=self.q or None,
             in_kb=False if self.state == "aside" else None,
-            entity_types=(self.type,) if self.type else (),
+            entity_types=(self.type,) if self.type not in ("", ALL) else (),
+            not_entity_types=() if self.type else TO_READ.not_entity_types,
             notes=self.state == NOTES,
         )
 
@@ -73,6 +97,23 @@ class Choice:
         link = self.link()
         return f"{link}&" if "?" in link else f"{link}?"
 
+    @property
+    def sorted_by(self) -> Order:
+        return Order(self.order or Order.NEWEST)
+
+    @property
+    def in_list(self) -> str:
+        """The query by which the page of an item knows the list that it was opened from."""
+        link = self.link()
+        return f"?{urlencode({'list': link})}" if link != "/" else ""
+
+    async def place(self, request: WebRequest, item: Item) -> str:
+        """Return the address of the page of the list on which an item is, or would be."""
+        library = request.services.library
+        before = await library.count_before(request.caller, item, self.where, self.sorted_by)
+        page = before // PER_PAGE + 1
+        return f"{self.before_page}page={page}" if page > 1 else self.link()
+
     def link(self, **changes: Any) -> str:
         values = {name: getattr(self, name) for name in self.__slots__} | changes
         query = urlencode({name: value for name, value in values.items() if value})
@@ -81,8 +122,11 @@ class Choice:
 
 async def show(request: WebRequest) -> Response:
     services, choice = request.services, Choice.of(request)
-    order = Order(choice.order or Order.NEWEST)
-    read = partial(services.library.page, request.caller, choice.where, order=order)
+    if request.query("at"):  # back from the page of an item
+        item = await services.library.find(request.caller, request.query("at"))
+        place = await choice.place(request, item) if item else choice.link()
+        raise Elsewhere(f"{place}#i-{item.public_id}" if item else place)
+    read = partial(services.library.page, request.caller, choice.where, order=choice.sorted_by)
     listed = await request.read_page(PER_PAGE, choice.before_page, read)
     items = listed["found"]
     jobs = await services.overview.unfinished(request.caller, [item.id for item in items])
@@ -91,6 +135,9 @@ async def show(request: WebRequest) -> Response:
         **listed,
         choice=choice,
         names={node.id: node.folder.name for node in request.folders},
+        node=next((each for each in request.folders if each.id == choice.folder), None),
+        first_run=not items and not await _holds_items(request),
+        is_sample=is_sample,
         states=states({item.id: item for item in items}, jobs),
         going=(
             await services.delayed_deletes.pending(request.caller)
@@ -101,6 +148,12 @@ async def show(request: WebRequest) -> Response:
         state_names=STATES,
         orders=ORDERS,
     )
+
+
+async def _holds_items(request: WebRequest) -> bool:
+    """Return whether the library has any item, listed or not."""
+    _, total = await request.services.library.page(request.caller, EVERYTHING, limit=1)
+    return total > 0
 
 
 async def row_of(request: WebRequest, item_id: str) -> str:
@@ -119,27 +172,87 @@ async def row_of(request: WebRequest, item_id: str) -> str:
 
 
 async def bulk(request: WebRequest) -> Response:
-    action, chosen = request.text("action"), request.form_list("item")[:AT_ONCE]
+    # The buttons of the list of folders say where to, which is the action.
+    action = "move" if request.text("to") or request.text("create") else request.text("action")
+    chosen = request.form_list("item")[:AT_ONCE]
     if action not in ACTIONS:
         raise Invalid("Choose an action.")
     if not chosen:
         raise Invalid("Select items first.")
+    to = await _list_of(request, chosen[0]) if action == "delete" else ""
     said = await ACTIONS[action](request, chosen)
-    # What is deleted in the reader can be taken back in the list.
-    return request.redirect(
-        "/" if action == "delete" and request.back.startswith("/items/") else request.back, said
+    return request.redirect(to or request.back, said)
+
+
+async def _list_of(request: WebRequest, item_id: str) -> str:
+    """Return the place in its list of an item whose page the form was on; empty elsewhere."""
+    back = urlsplit(request.back)
+    item = await request.services.library.find(request.caller, item_id)
+    if not back.path.startswith("/items/") or item is None:
+        return ""
+    query = dict(parse_qsl(back.query))
+    if "q" in query:
+        return f"/search?{urlencode({'q': query['q']})}"
+    return await Choice.of_link(query.get("list", "")).place(request, item)
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlace:
+    """The list that the page of an item was opened from, and what is beside the item there."""
+
+    name: str
+    address: str
+    before: Item | None = None
+    after: Item | None = None
+    in_list: str = ""  # the query of the pages of the items beside it
+    folder: str = ""  # whose list it is
+
+
+async def place_in_list(request: WebRequest, item: Item) -> ListPlace:
+    if words := request.query("q"):
+        return ListPlace("Search results", f"/search?{urlencode({'q': words})}")
+    choice = Choice.of_link(request.query("list"))
+    names = {node.id: node.folder.name for node in request.folders}
+    if choice.folder not in names:
+        choice = replace(choice, folder="")
+    address = choice.before_page + urlencode({"at": item.public_id})
+    listed = not (item.archived or item.annotates or item.entity_type in NOT_DISKS)
+    if not (listed or choice.in_list):
+        return ListPlace("Library", "/")
+    before, after = await request.services.library.beside(
+        request.caller, item, choice.where, choice.sorted_by
     )
+    name = names.get(choice.folder) or (f"#{choice.tag}" if choice.tag else "Library")
+    return ListPlace(name, address, before, after, choice.in_list, choice.folder)
 
 
 async def _file(request: WebRequest, chosen: list[str]) -> str:
-    name, folder = request.text("new_folder").strip(), request.text("folder")
-    if name:
-        folder = (await request.act("create_folder", name=name)).id
-    if not folder:
-        raise Invalid("Choose a folder or enter a name for a new one.")
+    folder = await _target(request)
     for item_id in chosen:
-        await request.act("file_item", item_id=item_id, folder_ids=[folder])
-    return f"{count(len(chosen), 'item')} added to the folder."
+        await request.act("file_item", item_id=item_id, folder_ids=[folder.id])
+    return f"{count(len(chosen), 'item')} added to “{folder.name}”."
+
+
+async def _move(request: WebRequest, chosen: list[str]) -> str:
+    """File items in a folder, and take them out of the one whose list they are in."""
+    folder, source = await _target(request), request.text("from")
+    for item_id in chosen:
+        await request.act("file_item", item_id=item_id, folder_ids=[folder.id])
+        if source not in ("", folder.id):
+            with suppress(NotFound):  # it is not in there
+                await request.act("unfile_item", item_id=item_id, folder_id=source)
+    return f"{count(len(chosen), 'item')} moved to “{folder.name}”."
+
+
+async def _target(request: WebRequest) -> Folder:
+    """Return the folder that somebody chose, or named: that is created."""
+    name = request.text("create") or request.text("new_folder")
+    folder_id = request.text("to") or request.text("folder")
+    if name.strip():
+        return cast(Folder, await request.act("create_folder", name=name))
+    if not folder_id:
+        raise Invalid("Choose a folder or enter a name for a new one.")
+    return cast(Folder, await request.act("get_folder", folder_id=folder_id))
 
 
 async def _unfile(request: WebRequest, chosen: list[str]) -> str:
@@ -188,6 +301,7 @@ async def _undo(request: WebRequest, chosen: list[str]) -> str:
 
 ACTIONS = {
     "file": _file,
+    "move": _move,
     "unfile": _unfile,
     "tag": _tag,
     "archive": _archive,
@@ -206,9 +320,26 @@ async def show_folder(request: WebRequest) -> Response:
     return request.page(
         "folder.html",
         folder=folder,
+        node=node,
         below={each.id for each in node.subtree},
         stakes=await request.services.overview.folder_impact(request.caller, folder.id),
     )
+
+
+async def nest_folder(request: WebRequest) -> Response:
+    """Move a folder that was dragged onto another, or to the top."""
+    folder = await request.act("update_folder", "parent_id")
+    return request.redirect(request.back, f"Moved the folder “{folder.name}”.")
+
+
+async def add_sample(request: WebRequest) -> Response:
+    folder = await request.services.samples.add(request.caller)
+    return request.redirect(f"/?folder={folder.id}")
+
+
+async def remove_sample(request: WebRequest) -> Response:
+    removed = await request.services.samples.remove(request.caller)
+    return request.redirect("/", f"Sample removed: {count(removed, 'item')}.")
 
 
 async def delete_folder(request: WebRequest) -> Response:
@@ -229,10 +360,13 @@ ROUTES = (
     post("/items", bulk),
     post_then(
         "/folders",
-        act("create_folder", "name"),
+        act("create_folder", "name parent_id"),
         "/?folder={done.id}",
         "Folder “{done.name}” created.",
     ),
+    post("/folders/{folder_id}/parent", nest_folder),
+    post("/sample", add_sample),
+    post("/sample/remove", remove_sample),
     get("/folders/{folder_id}", show_folder),
     post_then(
         "/folders/{folder_id}",

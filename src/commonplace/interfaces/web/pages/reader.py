@@ -20,6 +20,7 @@ from commonplace.interfaces.web.markdown_html import (
     without_front_matter,
     without_title,
 )
+from commonplace.interfaces.web.pages.library import place_in_list
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then, whole_number
 from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.workflow import notes, searchable
@@ -45,7 +46,7 @@ async def show(request: WebRequest) -> Response:
     reading = await services.library.read(caller, request.path("item_id"))
     item = reading.item
     jobs = await services.overview.unfinished(caller, [item.id])
-    original = await services.originals.find(caller, item.id)
+    original = await services.uploads.original(caller, item.id)
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = await services.annotations.of(caller, item.id)
     passages = {section.position for section in reading.sections}
@@ -53,6 +54,7 @@ async def show(request: WebRequest) -> Response:
         "item.html",
         reading=reading,
         item=item,
+        place=await place_in_list(request, item),
         # In a thread: a book takes seconds, and others are waiting.
         sections=await asyncio.to_thread(_passages, reading),
         whole=None
@@ -82,11 +84,9 @@ async def show(request: WebRequest) -> Response:
     )
 
 
-def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
-    """Return each passage with its text and its key points for the margin.
-
-    Notes of tasks are searched with the text, but shown below it.
-    """
+def _passages(reading: FullItem) -> list[tuple[Section, Markup]]:
+    """Return each passage with its text. Notes of tasks are searched with the text, but shown below
+    it."""
     noted = searchable(reading.item, "").strip()
     highest = highest_heading(without_title(reading.text, reading.item.title))
     said, at = [], 0
@@ -104,7 +104,6 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
             rendered(text, highest)
             if section.position
             else _beginning(text, reading.item.title, highest),
-            [point for point in section.key_points if not _begins(section.text, point)],
         )
         for section, text in zip(reading.sections, resumed(said), strict=True)
         if text.strip()
@@ -113,11 +112,6 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup, list[str]]]:
 
 def _beginning(text: str, title: str, highest: int | None = None) -> Markup:
     return rendered(without_title(without_front_matter(text), title), highest)
-
-
-def _begins(text: str, point: str) -> bool:
-    """Return whether a key point only repeats the start of its passage, as in code or tables."""
-    return point.endswith("…") and " ".join(text.split()).startswith(point[:-1])
 
 
 def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
@@ -190,11 +184,11 @@ async def retry(request: WebRequest) -> Response:
 
 async def original(request: WebRequest) -> Response:
     item = await request.services.library.find(request.caller, request.path("item_id"))
-    upload = await request.services.originals.find(request.caller, item.id) if item else None
+    upload = await request.services.uploads.original(request.caller, item.id) if item else None
     if upload is None:
         raise NotFound("The original file was not kept.")
     stack = AsyncExitStack()
-    file = await stack.enter_async_context(request.services.originals.open(upload))
+    file = await stack.enter_async_context(request.services.uploads.open_original(upload))
     kind = upload.content_type.partition(";")[0].lower()
     is_pdf = await asyncio.to_thread(_is_pdf, file)
     if is_pdf:

@@ -6,10 +6,13 @@ root.classList.add("scripted");
 const $ = (selector) => document.querySelector(selector);
 
 const menu = $(".menu");
-menu?.addEventListener("click", () => {
-  const shown = $(".side").classList.toggle("open");
+function turnMenu(shown) {
+  $(".side").classList.toggle("open", shown);
   menu.setAttribute("aria-expanded", String(shown));
-});
+  for (const rest of document.querySelectorAll("body > :not(.side)")) rest.inert = shown;  // the menu covers it
+}
+menu?.addEventListener("click", () => turnMenu(menu.getAttribute("aria-expanded") !== "true"));
+matchMedia("(max-width: 48rem)").addEventListener("change", () => { if (menu) turnMenu(false); });
 
 $(".folders [aria-current]")?.scrollIntoView({ block: "nearest" });
 
@@ -20,8 +23,19 @@ function turnLights() {
 }
 
 function search() {
-  const field = $("form[role=search] input[type=search]");
-  if (field) { field.focus(); field.select(); } else location.href = "/search";
+  const field = $(".search input[type=search]") ?? $("#find");
+  field?.focus();
+  field?.select();
+}
+
+function escape() {
+  if ($(".side.open")) { turnMenu(false); menu.focus(); } else chooseNone();
+}
+
+function follow(key) {
+  const link = $(`main a[data-key="${CSS.escape(key)}"]`);
+  link?.click();
+  return Boolean(link);
 }
 
 function withChosen(key) {
@@ -30,12 +44,16 @@ function withChosen(key) {
   if (!$(".row > input:checked")) choose();
   if ($(".row > input:checked")) $(`#bulk [data-key="${key}"]`)?.click();
 }
+function moveChosen() {
+  if ($("#rows") && !$(".row > input:checked")) choose();
+  if ($("#mover") && (!$("#rows") || $(".row > input:checked"))) dispatchEvent(new Event("move"));
+}
 $("#bulk")?.addEventListener("submit", keepPlace);
 
 const single = {
   "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
-  n: () => $("#add-text")?.focus(), e: () => withChosen("e"), "#": () => withChosen("#"),
-  u: () => $(".going-note button")?.click(), Escape: chooseNone,
+  n: () => $("#add-text")?.focus(), e: () => withChosen("e"), "#": () => withChosen("#"), v: moveChosen,
+  u: () => $(".going-note button")?.click(), Escape: escape,
   "?": () => $("#help")?.showModal(),
 };
 
@@ -52,6 +70,7 @@ addEventListener("keydown", (event) => {
     return;
   }
   if (event.key === "g") { going = event.timeStamp; return; }
+  if (follow(event.key)) { event.preventDefault(); return; }
   const act = single[event.key];
   if (act) { event.preventDefault(); act(); }
 });
@@ -60,7 +79,8 @@ const parts = {
   "./live.js": "#rows",
   "./search.js": "[data-live]",
   "./reader.js": ".reader",
-  "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
+  "./small.js": "[data-copy], [data-sure], [data-sends], [data-live-token]",
+  "./filing.js": "#mover, #nest",
   "./board.js": "#work",
   "./fresh.js": "body[data-events]",
   "./pan.js": "[data-pan]",

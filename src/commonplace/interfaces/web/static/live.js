@@ -116,9 +116,11 @@ if (box) {
   const take = () => { const files = [...chosen.files]; chosen.value = ""; files.forEach(addFile); };
   chosen.addEventListener("change", take);
   take();  // what was chosen before this script was there
-  addEventListener("dragover", (event) => { event.preventDefault(); box.classList.add("over"); });
+  const brings = (event) => event.dataTransfer.types.includes("Files");
+  addEventListener("dragover", (event) => { if (brings(event)) { event.preventDefault(); box.classList.add("over"); } });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) box.classList.remove("over"); });
   addEventListener("drop", (event) => {
+    if (!brings(event)) return;
     event.preventDefault();
     box.classList.remove("over");
     [...event.dataTransfer.files].forEach(addFile);

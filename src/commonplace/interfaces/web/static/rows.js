@@ -41,4 +41,6 @@ export function keepPlace() {
 
 const [path, kept] = JSON.parse(sessionStorage.getItem("place") ?? "[]");
 sessionStorage.removeItem("place");
+const back = location.hash.startsWith("#i-") && document.getElementById(location.hash.slice(1));  // from the page of an item
 if (path === location.pathname + location.search) stand(kept);
+else if (back) stand(rows().indexOf(back));
