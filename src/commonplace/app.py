@@ -115,18 +115,19 @@ async def restore_backup(
 ) -> dict[str, int]:
     """Load a backup. With `force`, it replaces the data that is there. A damaged or missing
     database is replaced by a new one."""
+    blobs = make_blobs(settings)
     try:
         store = make_store(settings)
         try:
             await store.open()
             await store.check()
-            return await store.load(file, replace=force, advance=advance)
+            return await store.load(file, replace=force, advance=advance, blobs=blobs)
         finally:
             await store.close()
     except Damaged as damage:
         if not force and not damage.data.get("missing"):
             raise
-    return await load_beside(settings, file, advance)
+    return await load_beside(settings, file, advance, blobs)
 
 
 async def download_models(

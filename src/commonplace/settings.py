@@ -134,7 +134,7 @@ class Settings:
     )
     upload_max_mb: int = setting(2000, "Maximum size of an uploaded file, in MB.")
     keep_originals: bool = setting(
-        False, "Keep uploaded files after reading them. By default only their text is stored."
+        True, "Keep uploaded files as long as their items. off: only their text is stored."
     )
 
     workers: int = setting(1, "Job workers inside `serve`. 0 leaves jobs to `commonplace worker`.")

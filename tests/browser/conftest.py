@@ -32,6 +32,7 @@ from commonplace.core.services import Services
 from commonplace.interfaces.http.connections import LimitedServer
 from commonplace.model import Caller, Capability, Item, Role
 from commonplace.settings import Settings
+from tests.interfaces.conftest import clock as clock
 from tests.interfaces.house import NO_LIMITS
 
 CHROMIUM = "/usr/bin/chromium-headless-shell"  # the same engine without the windows, in a third of the time

@@ -3,14 +3,20 @@
 import json
 import re
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
-from commonplace.model import Role
+from commonplace.core.people.client_setup import SIGN_IN
+from commonplace.model import Capability, Role, Token, now
 from tests.browser.conftest import Site
+from tests.interfaces.conftest import Clock
+from tests.interfaces.house import rpc
+from tests.interfaces.oauth_flow import PAGE, Person, Program, returned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -75,10 +81,128 @@ async def test_a_viewers_token_is_said_to_read_whatever_it_was_given(site: Site)
     )
 
 
+async def tokens_of(site: Site) -> list[Token]:
+    return await site.app.people.tokens(site.ruler)
+
+
+async def test_a_reload_creates_no_second_token_and_the_secret_goes_after_five_minutes(
+    site: Site, clock: Clock
+) -> None:
+    page = await site.signed_in()
+    await page.clock.install()
+    for path, shown in (("/tokens", "#secret"), ("/connect?client=cursor", "#lines")):
+        before = len(await tokens_of(site))
+        await page.goto(path)
+        if path == "/tokens":
+            await page.get_by_role("textbox", name="Name").fill("Laptop")
+        else:
+            await page.get_by_text("Use a token instead").click()
+        await page.get_by_role("button", name="Create token").click()
+        secret = await secret_of(page)
+        await page.reload()
+        assert await secret_of(page) == secret
+        assert len(await tokens_of(site)) == before + 1
+        await page.clock.fast_forward(301_000)  # the page stays open
+        await expect(page.locator(shown)).to_have_count(0)
+        clock.advance(minutes=5, seconds=1)
+        await page.reload()
+        await expect(page.get_by_text("is no longer shown")).to_be_visible()
+        assert secret not in await page.content()
+        assert len(await tokens_of(site)) == before + 1
+
+
+async def test_a_secret_is_shown_in_one_browser_until_it_is_done(site: Site) -> None:
+    page = await site.signed_in()
+    await page.goto("/tokens")
+    await page.get_by_role("textbox", name="Name").fill("Laptop")
+    await page.get_by_role("button", name="Create token").click()
+    await secret_of(page)
+    other = await site.signed_in()
+    await other.goto(page.url)
+    await expect(other.locator("#secret")).to_have_count(0)
+    address = page.url
+    await page.get_by_role("button", name="Done").click()
+    await expect(page).to_have_url(f"{site.url}/tokens")
+    await page.goto(address)
+    await expect(page.locator("#secret")).to_have_count(0)
+
+
+async def test_a_new_token_reads_chosen_folders_unless_more_is_asked_for(site: Site) -> None:
+    await site.app.folders.create(site.owner, "Red")
+    await site.app.folders.create(site.owner, "Blue")
+    page = await site.signed_in()
+    for path in ("/tokens", "/connect?client=codex"):
+        before = {token.id for token in await tokens_of(site)}
+        await page.goto(path)
+        if path == "/tokens":
+            await page.get_by_role("textbox", name="Name").fill("Laptop")
+        else:
+            await page.get_by_text("Use a token instead").click()
+        says = page.locator(".says")
+        end = now() + timedelta(days=365)
+        year = f"{end:%-d %b %Y}"
+        await expect(says).to_have_text(f"Can read nothing yet. Expires {year}.")
+        await page.get_by_role("button", name="Create token").click()
+        assert {token.id for token in await tokens_of(site)} == before, "no folder is chosen"
+        await page.get_by_label("Red 0").check()
+        await expect(says).to_have_text(f"Can read Red. Expires {year}.")
+        await page.get_by_role("button", name="Create token").click()
+        await expect(page.get_by_text(f"Can read Red. Expires {end:%-d %B %Y}.")).to_be_visible()
+        [made] = [token for token in await tokens_of(site) if token.id not in before]
+        assert made.folders is not None and len(made.folders) == 1
+        assert made.capabilities == {Capability.READ}
+    await page.goto("/tokens")
+    await page.get_by_label("Whole library").check()
+    await page.get_by_label("Can edit").check()
+    await page.get_by_label("Expires in").select_option("Never")
+    await expect(page.locator(".says")).to_have_text("Can read and edit everything. Never expires.")
+
+
+async def test_the_first_token_is_named_until_it_is_revoked(site: Site) -> None:
+    await site.app.people.first_token()
+    page = await site.signed_in()
+    await page.goto("/tokens")
+    hint = page.get_by_text("was printed when the server started")
+    await expect(hint).to_be_visible()
+    page.on("dialog", lambda dialog: dialog.accept())
+    await page.locator("tr", has_text="owner").get_by_role("button", name="Revoke").click()
+    await expect(hint).to_have_count(0)
+    assert await site.app.people.first_token() is None
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "vscode", "claude-ai", "chatgpt"])
+async def test_connect_leads_with_signing_in_and_notices_it(site: Site, client: str) -> None:
+    page = await site.signed_in()
+    await page.goto(f"/connect?client={client}")
+    await expect(page.locator("main h2").first).to_have_text("Sign in with your browser")
+    await expect(page.locator("#lines")).to_contain_text(f"{site.app.settings.issuer}/mcp/core")
+    assert "sk_" not in await page.locator("#lines").inner_text()
+    if client in SIGN_IN:
+        await expect(page.locator("#sign-in")).to_have_text(SIGN_IN[client])
+    await expect(page.get_by_role("button", name="Create token")).to_be_hidden()
+    assert (await Axe().run(page)).response["violations"] == []
+    await expect(page.get_by_role("status")).to_contain_text("Waiting for")
+    async with (
+        httpx.AsyncClient(base_url=site.url) as http,
+        httpx.AsyncClient(base_url=site.url, headers=PAGE) as browser,
+    ):
+        program = Program(http)
+        await program.register()
+        session = await site.app.accounts.open_session(site.owner.person_id, "test")
+        browser.cookies.set(f"commonplace_{site.url.rpartition(':')[2]}", session)
+        back = returned(await Person(browser).decide(program.request()))
+        await program.redeem(back["code"])
+        async with recent(site, program.access) as agent:
+            assert "result" in await rpc(agent, "ping")
+    await expect(page.get_by_role("status")).to_contain_text("Connected")
+
+
 @pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode", "curl"])
 async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: str) -> None:
     page = await site.signed_in()
     await page.goto(f"/connect?client={client}")
+    if client != "curl":
+        await page.get_by_text("Use a token instead").click()
     await page.get_by_role("button", name="Create token").click()
     await expect(page.get_by_role("status")).to_contain_text("Waiting for the first call")
     secret = await secret_of(page)
@@ -87,7 +211,7 @@ async def test_a_client_is_connected_and_the_page_says_so(site: Site, client: st
             "href", re.compile("^(cursor|vscode):")
         )
         lines = json.loads(await page.locator("#lines").inner_text())
-        assert f"{site.url}/mcp" in str(lines)
+        assert f"{site.app.settings.issuer}/mcp" in str(lines)
     async with recent(site, secret) as agent:
         assert (await agent.get("/api/v1/items")).status_code == 200
     await expect(page.get_by_role("status")).to_contain_text("Connected")

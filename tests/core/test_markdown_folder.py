@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -42,13 +43,25 @@ class Shelf:
 
     async def take_in(self, folder: Path) -> ImportResult:
         return await import_folder(
-            self.app.bulk_import, self.app.folders, self.owner, folder, quiet
+            self.app.bulk_import,
+            self.app.folders,
+            self.owner,
+            folder,
+            quiet,
+            self.app.originals,
         )
 
     async def give_out(self, folder: Path) -> int:
         app = self.app
         return await export_folder(
-            app.library, app.versions, app.folders, self.owner, folder, quiet
+            app.library,
+            app.versions,
+            app.folders,
+            self.owner,
+            folder,
+            quiet,
+            app.originals,
+            app.disks,
         )
 
     async def by_title(self) -> dict[str, FullItem]:
@@ -112,6 +125,59 @@ async def test_front_matter_folders_and_links_come_in(shelf: Shelf, vault: Path)
     assert [folder.name for folder in rust.folders] == ["deep"]
     listed = folder_list(await shelf.app.folders.list_folders(shelf.owner))
     assert [node.path for node in listed] == ["work", "work/deep"]
+
+
+async def test_uploaded_files_survive_an_export(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
+    file, root = tmp_path / "The heron?.html", tmp_path / "out"
+    file.write_text("<h1>Herons</h1><p>A grey heron waits for eels by the weir.</p>")
+    item = (await shelf.app.uploads.add_file(shelf.owner, file)).item
+    for _ in range(2):  # the second one finds its own files
+        await shelf.give_out(root)
+        [kept] = [each for each in (root / ".originals").rglob("*") if each.is_file()]
+        assert kept == root / ".originals" / item.public_id / "The heron.html"
+        assert kept.read_bytes() == file.read_bytes()
+    for _ in range(2):
+        assert (await other_shelf.take_in(root)).skipped == ()
+    original = await other_shelf.app.originals.find(other_shelf.owner, item.id)
+    assert original and (original.filename, original.size) == (kept.name, kept.stat().st_size)
+    assert original.content_type == "text/html"
+    async with other_shelf.app.originals.open(original) as stored:
+        assert stored.read_bytes() == file.read_bytes()
+    assert (await other_shelf.app.overview.report(other_shelf.owner)).originals == original.size
+
+
+@pytest.mark.parametrize(
+    "named", ["/etc/hostname", ".originals/../secret.txt", ".originals/link.txt", "secret.txt"]
+)
+async def test_an_import_takes_no_file_from_elsewhere(
+    shelf: Shelf, tmp_path: Path, named: str
+) -> None:
+    root, item_id = tmp_path / "out", str(uuid4())
+    (root / ".originals").mkdir(parents=True)
+    (root / "secret.txt").write_text("secret")
+    (root / ".originals" / "link.txt").symlink_to(root / "secret.txt")
+    original = f"original: {{file: {named}, type: text/plain}}"
+    (root / "note.md").write_text(f"---\nid: {item_id}\ntitle: Note\n{original}\n---\nText.")
+    await shelf.take_in(root)
+    assert (await shelf.app.library.read(shelf.owner, item_id)).text == "Text."
+    assert await shelf.app.originals.find(shelf.owner, item_id) is None
+
+
+async def test_the_public_summary_of_a_disk_survives_an_export(
+    shelf: Shelf, other_shelf: Shelf, tmp_path: Path
+) -> None:
+    text = "Herons wait for eels in the shallow water by the weir, and they wait for long."
+    item = (await shelf.app.library.add(shelf.owner, Draft("text", "Herons", text))).item
+    await shelf.app.disks.publish(shelf.owner, item.id, summary="What I saw of a bird.")
+    await shelf.give_out(tmp_path)
+    await other_shelf.take_in(tmp_path)
+    other = (await other_shelf.by_title())["Herons"].item
+    assert other.visibility == "private"
+    assert await other_shelf.app.disks.own_summary(other_shelf.owner, other) == (
+        "What I saw of a bird."
+    )
 
 
 async def test_nested_folders_survive_an_export(

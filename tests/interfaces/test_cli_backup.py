@@ -113,7 +113,7 @@ def test_a_backup_brings_everything_back_on_either_engine(
 def test_restore_replaces_only_when_forced(full: Commands, tmp_path: Path) -> None:
     full.text("backup", tmp_path / "all.backup")
     added = full.json("add", "-", "--title", "Later", stdin="written after the backup was made")
-    assert "There is a library already (4 items, 1 folder)" in full.fails(
+    assert "There is a library already (4 items, 3 folders)" in full.fails(
         "restore", tmp_path / "all.backup"
     )
     assert full.json("get", added["user_item_id"])["title"] == "Later"
@@ -143,9 +143,9 @@ def test_half_a_backup_restores_nothing(full: Commands, tmp_path: Path) -> None:
         said = full.fails("restore", tmp_path / "bad.backup", "--force")
         assert "damaged or incomplete" in said or "not a backup" in said
     others = {
-        "The backup was written by a newer Commonplace (schema 999": {"format": 1, "schema": 999},
-        "Restore and export it with that version: commonplace": {"format": 1, "schema": 43},
-        "a format that this version does not know (2)": {"format": 2, "schema": 100},
+        "The backup was written by a newer Commonplace (schema 999": {"format": 2, "schema": 999},
+        "Restore and export it with that version: commonplace": {"format": 2, "schema": 43},
+        "a format that this version does not know (3)": {"format": 3, "schema": 100},
     }
     for words, version in others.items():
         other = json.dumps(["commonplace", version]) + "\n"
@@ -163,6 +163,53 @@ def test_a_backup_is_not_written_over_another_file(data_dir: Path, tmp_path: Pat
     assert "No such file" in cli.fails("restore", tmp_path / "nothing.backup")
     cli.text("backup", tmp_path / "mine.txt", "--force")
     assert list(tmp_path.glob(".mine*")) == []
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_backup_carries_uploaded_files(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    cli = commands(engine, tmp_path / "full", request)
+    file, blobs = tmp_path / "herons.html", tmp_path / "full" / "blobs"
+    file.write_text("<h1>Herons</h1><p>A grey heron waits for eels by the weir.</p>")
+    item = cli.json("add", file)["user_item_id"]
+    assert cli.json("backup", tmp_path / "all.backup")["rows"]["files"] == 1
+    small = cli.json("backup", tmp_path / "small.backup", "--without-files")
+    assert small["rows"]["files"] == 0
+    [stored] = [each for each in blobs.rglob("*") if each.is_file()]
+    content = stored.read_bytes()
+    # A later file goes with the library that the backup replaces; an earlier one comes back.
+    (tmp_path / "later.html").write_text("<p>This was added after the backup was made.</p>")
+    cli.json("add", tmp_path / "later.html")
+    stored.unlink()
+    restored = cli.json("restore", tmp_path / "all.backup", "--force")
+    assert restored["rows"]["files"] == 1
+    assert [each for each in blobs.rglob("*") if each.is_file()] == [stored]
+    assert stored.read_bytes() == content == file.read_bytes()
+    stored.unlink()
+    cli.json("restore", tmp_path / "small.backup", "--force")
+    assert not stored.exists() and cli.json("get", item)["title"] == "Herons"
+
+
+def test_a_backup_with_half_a_file_restores_nothing(tmp_path: Path) -> None:
+    cli = Commands(tmp_path / "full")
+    file = tmp_path / "herons.html"
+    file.write_text("<h1>Herons</h1><p>A grey heron waits for eels by the weir.</p>" * 9)
+    cli.json("add", file)
+    cli.json("backup", tmp_path / "all.backup")
+    whole = gzip.decompress((tmp_path / "all.backup").read_bytes())
+    start = whole.index(b'["files", ')
+    for change in (
+        whole[: start + 200],
+        whole[: start + 100] + whole[start + 110 :],
+        whole.replace(b'"key": "uploads/', b'"key": "uploads/../'),
+    ):
+        (tmp_path / "bad.backup").write_bytes(gzip.compress(change))
+        other = Commands(tmp_path / "other")
+        assert other.fails("restore", tmp_path / "bad.backup")
+        assert not [each for each in (tmp_path / "other").rglob("blobs/**/*") if each.is_file()]
+        assert other.json("list")["total"] == 0
+    assert file.exists() and cli.json("list")["total"] == 1
 
 
 def test_every_table_is_backed_up(data_dir: Path) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -79,13 +80,11 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(
     server_file = data_dir / "server.json"
     with serving(cli) as (address, said, process):
         secret = said["token"]
-        assert said["connect"] == (
-            f"claude mcp add --transport http commonplace {address}/mcp/core "
-            f'--header "Authorization: Bearer {secret}"'
-        )
+        line = f"claude mcp add --transport http commonplace {address}/mcp/core"
+        assert said["connect"] == line
         assert httpx.get(f"{address}/api/v1/items", headers=bearer(secret)).json()["total"] == 0
         assert httpx.get(f"{address}/api/v1/items").status_code == 401
-        assert "Your library" in httpx.get(said["claim"], headers={"Accept": "text/html"}).text
+        assert "Create account" in httpx.get(said["claim"], headers={"Accept": "text/html"}).text
         told = json.loads(server_file.read_text())
         assert (told["url"], told["pid"]) == (address, process.pid)
         result = cli.run("connect", "claude-code")
@@ -97,10 +96,25 @@ def test_serve_prints_the_owners_token_once_and_a_line_that_connects(
         assert not server_file.exists()
     with serving(cli) as (_, said, process):
         assert said["token"] is None
-        assert "sk_YOUR_TOKEN" in said["connect"]
+        assert "claude mcp add" in said["connect"]
         process.send_signal(signal.SIGINT)
         assert finish(process)[1] == ""
         assert process.returncode == 0
+
+
+def test_the_owners_token_lasts_a_year_and_can_be_revoked_for_good(cli: Commands) -> None:
+    for start in range(2):
+        with serving(cli) as (_, said, process):
+            if start == 0:
+                [token] = cli.json("token", "list")["tokens"]
+                days = datetime.fromisoformat(token["expires_at"]) - datetime.now(UTC)
+                assert timedelta(364) < days <= timedelta(365)
+                cli.text("token", "revoke", token["id"])
+            else:
+                assert said["token"] is None, "it does not come again"
+            process.send_signal(signal.SIGTERM)
+            finish(process)
+    assert [each["id"] for each in cli.json("token", "list")["tokens"]] == [token["id"]]
 
 
 def test_serve_limits_headers_and_connections_and_signs_nobody_in(cli: Commands) -> None:
@@ -124,7 +138,7 @@ def test_serve_limits_headers_and_connections_and_signs_nobody_in(cli: Commands)
 def test_serve_speaks_to_people_too(cli: Commands) -> None:
     process = cli.start("serve", "--port", "0")
     assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(9)]
+    lines = [process.stdout.readline() for _ in range(12)]
     process.send_signal(signal.SIGTERM)
     finish(process)
     said = "".join(lines)
@@ -132,7 +146,8 @@ def test_serve_speaks_to_people_too(cli: Commands) -> None:
     assert re.search(r"http://127\.0\.0\.1:\d+/claim/[\w-]{43}\n", said)
     assert re.search(r"shown this once: sk_[\w-]{43}\n", said)
     assert re.search(
-        r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp/core --header \"Authorization",
+        r"  claude mcp add --transport http commonplace http://127\.0\.0\.1:\d+/mcp/core\n"
+        r"  claude mcp login commonplace\n",
         said,
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from commonplace.core.people.client_setup import SIGN_IN, Client
 from commonplace.interfaces.cli.connect import KITS
 from commonplace.model import OAUTH, Token
 from tests.interfaces.agent_model import AgentModel, AgentModelStand
@@ -50,11 +51,6 @@ SIGNED_OUT = {
 SIGNED_IN = {"claude-code": "Connected", "codex": "OAuth", "opencode": "connected"}
 WITH_TOKEN = SIGNED_IN | {"codex": "Bearer token"}
 CHECKS = {"claude-code", "opencode"}  # their `mcp list` calls the server
-SIGN_IN = {
-    "claude-code": ("mcp", "login", "commonplace"),
-    "codex": ("mcp", "login", "commonplace"),
-    "opencode": ("mcp", "auth", "commonplace"),
-}
 
 
 def program(client: str) -> Path:
@@ -102,7 +98,7 @@ class Agent:
         """In a terminal: Claude Code signs in nowhere else."""
         terminal, inside = os.openpty()
         with subprocess.Popen(
-            [self.program, *SIGN_IN[self.client]],
+            [self.program, *SIGN_IN[Client(self.client)].split()[1:]],  # as the Connect page says
             env=self.env,
             cwd=self.folder,
             stdin=inside,

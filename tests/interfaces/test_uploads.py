@@ -5,6 +5,7 @@ import errno
 import os
 import tracemalloc
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ async def search(client: httpx.AsyncClient, query: str) -> list[Any]:
 # -- documents
 
 
-async def test_a_document_is_read_within_the_call_and_its_original_is_gone(
+async def test_a_document_is_read_within_the_call_and_its_original_kept(
     house: House, owner: httpx.AsyncClient
 ) -> None:
     answer = await finish(owner, await send(house, owner, NOTES))
@@ -90,7 +91,7 @@ async def test_a_document_is_read_within_the_call_and_its_original_is_gone(
     item = (await owner.get(f"/api/v1/items/{kept['user_item_id']}")).json()
     assert (item["kind"], item["title"]) == ("file", "Herons")
     assert "waits for eels" in item["text"]
-    assert blobs(house) == []
+    assert [file.read_bytes() for file in blobs(house)] == [NOTES]
 
 
 @pytest.mark.slow
@@ -116,16 +117,52 @@ async def test_text_past_five_megabytes_is_cut_and_everything_says_so(
     } == {kept["user_item_id"]: True, short["user_item_id"]: False}
 
 
-async def test_originals_stay_where_they_are_kept_until_the_item_goes(
-    house_with: OpenHouse,
+async def test_originals_stay_until_the_item_goes(house: House, owner: httpx.AsyncClient) -> None:
+    kept = (await finish(owner, await send(house, owner, NOTES))).json()
+    await finish(owner, await send(house, owner, NOTES, "copy.md"))
+    await house.app.uploads.cleanup()
+    assert [file.read_bytes() for file in blobs(house)] == [NOTES], "of two copies, one is kept"
+    assert (await house.app.overview.report(house.owner)).originals == len(NOTES)
+    await owner.delete(f"/api/v1/items/{kept['user_item_id']}")
+    await house.app.uploads.cleanup()
+    assert blobs(house) == []
+    assert (await house.app.overview.report(house.owner)).originals == 0
+
+
+async def test_originals_are_deleted_after_reading_where_they_are_not_kept(
+    house_with: OpenHouse, whistle: bytes
 ) -> None:
-    async with house_with(keep_originals=True) as house, house.client("owner") as owner:
+    async with (
+        house_with(own={"own_transcriber": FakeTranscriber()}, keep_originals=False) as house,
+        house.client("owner") as owner,
+    ):
         kept = (await finish(owner, await send(house, owner, NOTES))).json()
-        await house.app.uploads.cleanup()
-        assert [file.read_bytes() for file in blobs(house)] == [NOTES]
-        await owner.delete(f"/api/v1/items/{kept['user_item_id']}")
-        await house.app.uploads.cleanup()
         assert blobs(house) == []
+        await finish(
+            owner, await send(house, owner, whistle, "w.mp3", "audio/mpeg"), document=False
+        )
+        assert len(blobs(house)) == 1, "it is still to be transcribed"
+        await work_off(house)
+        assert blobs(house) == []
+        assert (await house.app.overview.report(house.owner)).originals == 0
+        item_id = kept["user_item_id"]
+        assert await house.app.originals.find(house.owner, item_id) is None
+
+
+async def test_a_file_that_was_not_kept_is_kept_when_it_comes_again(
+    house: House, owner: httpx.AsyncClient
+) -> None:
+    settings = house.app.originals._settings
+    house.app.originals._settings = replace(settings, keep_originals=False)
+    kept = (await finish(owner, await send(house, owner, NOTES))).json()
+    house.app.originals._settings = settings
+    assert await house.app.originals.find(house.owner, kept["user_item_id"]) is None
+    again = (await finish(owner, await send(house, owner, NOTES, "copy.md"))).json()
+    assert again["user_item_id"] == kept["user_item_id"]
+    original = await house.app.originals.find(house.owner, kept["user_item_id"])
+    assert original and original.filename == "copy.md"
+    await house.app.uploads.cleanup()
+    assert [file.read_bytes() for file in blobs(house)] == [NOTES]
 
 
 async def test_title_and_kb_are_the_callers(house: House, owner: httpx.AsyncClient) -> None:
@@ -196,7 +233,7 @@ async def work_off(house: House) -> None:
         pass
 
 
-async def test_a_recording_is_queued_written_down_and_its_original_deleted(
+async def test_a_recording_is_queued_transcribed_and_its_original_kept(
     listening: House, whistle: bytes
 ) -> None:
     async with listening.client("owner") as owner:
@@ -214,7 +251,7 @@ async def test_a_recording_is_queued_written_down_and_its_original_deleted(
         assert (item["transcription_status"], item["title"]) == ("done", "whistle")
         assert [hit["item_id"] for hit in await search(owner, "pelican lagoon")] == [item["id"]]
         await listening.app.uploads.cleanup()
-        assert blobs(listening) == []
+        assert [file.read_bytes() for file in blobs(listening)] == [whistle]
 
 
 async def test_a_recording_with_too_few_minutes_left_is_refused_at_once(
@@ -338,7 +375,7 @@ async def test_real_speech_is_sent_written_down_and_found_with_its_second(
         assert hits[0]["item_id"] == item["id"], mode
     assert "seconds" in item["sections"][0]["locator"]
     await house.app.uploads.cleanup()
-    assert blobs(house) == []
+    assert [file.read_bytes() for file in blobs(house)] == [spoken]
 
 
 # -- what goes wrong

@@ -88,7 +88,7 @@ async def test_mistakes_are_told_as_the_api_tells_them(
 ) -> None:
     async with await browser(house, house.owner.person_id) as client, house.client("owner") as api:
         headers = {"Accept": "application/json", "X-CSRF-Token": await csrf(client)}
-        page = await client.post(path, data=form, headers=headers)
+        page = await client.post(path, data=form | {"sees": "all"}, headers=headers)
         told = (await api.post(route, json=form)).json()
         assert (page.status_code, page.json()) == (422, told)
 

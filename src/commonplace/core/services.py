@@ -29,6 +29,7 @@ from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
+from commonplace.core.items.originals import Originals
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
 from commonplace.core.items.tags import Tags
@@ -98,6 +99,7 @@ class Services:
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
+    originals: Originals
     feeds: Feeds
     transcription_webhooks: TranscriptionWebhooks
     tasks: Tasks
@@ -195,10 +197,18 @@ def build_services(
         REMOVE: RemoveJobs(store, epics),
         TRANSFORM: TransformJobs(store, local, chosen),
         TRANSCRIBE: TranscribeJobs(
-            store, transcriber, recordings, pipeline, quota, wake, embedder.stamp
+            store,
+            transcriber,
+            recordings,
+            pipeline,
+            quota,
+            wake,
+            embedder.stamp,
+            settings.keep_originals,
         ),
     }
     queued_items = QueuedItems(store, access, wake, library, embedder.stamp)
+    originals = Originals(store, access, blobs, settings)
     uploads = Uploads(
         store,
         access,
@@ -208,6 +218,7 @@ def build_services(
         queued_items,
         recordings,
         UploadLinks(store, settings),
+        originals,
         settings,
     )
     handlers[INGEST] = IngestJobs(
@@ -238,6 +249,7 @@ def build_services(
         queued_items,
         search,
         uploads,
+        originals,
         Feeds(store, access, fetcher, extractor, library, folders, settings),
         TranscriptionWebhooks(wake, settings),
         tasks,

@@ -280,6 +280,7 @@ class Upload(Stored):
     item_id: str | None = None  # the item made of it
     on_arrival: Json | None = None  # queue it on its last byte, in `folder`; None: on finalize
     answer: Json | None = None  # the first answer of finalize
+    has_file: bool = True  # its bytes have not been deleted
 
     @property
     def key(self) -> str:

@@ -186,6 +186,8 @@ class WebSession:
     expires_at: datetime
     about: str = ""  # the browser, as it calls itself
     view_as: str | None = None  # a token whose eyes the person looks through
+    sealed: str | None = field(default=None, repr=False)  # a new secret, encrypted
+    sealed_until: datetime | None = None
     created_at: datetime = field(default_factory=now)
 
     @property

@@ -1,12 +1,16 @@
 """The store: items, jobs, people and search, on SQLite or Postgres."""
 
+from asyncio import to_thread
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from commonplace.database import Database, Table, Tx, reads, sqlite, writes
-from commonplace.errors import ConfigurationError, extra
+from commonplace.errors import ConfigurationError, NotFound, extra
 from commonplace.model import Advance, Json, no_advance
+from commonplace.ports import Blobs
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.checkpoint_writer import CheckpointWriter
 from commonplace.search_index.index import SectionIndex
@@ -94,16 +98,52 @@ class Store(Table):
             "checkpoint_bytes": self._checkpoints.size(),
         }
 
-    async def dump(self, file: Path, advance: Advance = no_advance) -> dict[str, int]:
-        """Write one snapshot to a file that any engine can load; return rows by table."""
+    async def dump(
+        self, file: Path, advance: Advance = no_advance, blobs: Blobs | None = None
+    ) -> dict[str, int]:
+        """Write one snapshot to a file that any engine can load, with the uploaded files in
+        `blobs`; return rows by table. The file gets its name when it is complete."""
         await self.check()  # a damaged backup must not replace a good one
-        return await self._db.read(backup.dump, self._index, file, advance)
+        draft = await to_thread(backup.draft_of, file)
+        try:
+            counts, keys = await self._db.read(
+                backup.dump, self._index, draft, blobs is not None, advance
+            )
+            if blobs is not None:
+                counts[backup.FILES] = await _append_files(draft, keys, blobs)
+            await to_thread(backup.close, draft, counts, advance)
+            await to_thread(draft.replace, file)
+        finally:
+            draft.unlink(missing_ok=True)
+        return counts
 
     async def load(
-        self, file: Path, *, replace: bool, advance: Advance = no_advance
+        self,
+        file: Path,
+        *,
+        replace: bool,
+        advance: Advance = no_advance,
+        blobs: Blobs | None = None,
     ) -> dict[str, int]:
-        """Load all of a dump or nothing. Conflict: there is data, and `replace` is False."""
-        return await self._db.write(backup.load, self._index, file, replace, advance)
+        """Load all of a dump or nothing. Conflict: there is data, and `replace` is False. Files of
+        the data that it replaces are deleted."""
+        if blobs is None:
+            return await self._db.write(backup.load, self._index, file, replace, advance)
+        before, put = await self.uploads.keys(), list[str]()
+        try:
+            there = await _put_files(file, blobs, put)
+            counts = await self._db.write(backup.load, self._index, file, replace, advance)
+        except BaseException:
+            for key in put:
+                await blobs.delete(key)
+            raise
+        after = await self.uploads.keys()
+        for key in before.keys() - after.keys():
+            await blobs.delete(key)
+        unsure = after.keys() - there
+        missing = [after[key] for key in unsure if await blobs.size(key) is None]
+        await self.uploads.forget_files(missing)
+        return counts
 
     @writes
     def drop(self, tx: Tx) -> None:
@@ -116,8 +156,33 @@ class Store(Table):
         await self._db.close()
 
 
+async def _append_files(draft: Path, keys: Sequence[str], blobs: Blobs) -> int:
+    """Append uploaded files to a backup, and return how many are there."""
+    count = 0
+    for key in keys:
+        with suppress(NotFound):  # the upload is not complete, or was deleted meanwhile
+            async with blobs.file(key) as stored:
+                await to_thread(backup.append_file, draft, key, stored)
+            count += 1
+    return count
+
+
+async def _put_files(file: Path, blobs: Blobs, put: list[str]) -> set[str]:
+    """Store the files of a backup, and return their keys. Those that are new are added to `put`."""
+    found = set[str]()
+    with TemporaryDirectory(prefix="commonplace-") as folder:
+        place = Path(folder) / "file"
+        files = backup.stored_files(file, place)
+        while (key := await to_thread(next, files, None)) is not None:
+            found.add(key)
+            if await blobs.size(key) is None:
+                put.append(key)
+                await blobs.put(key, place)
+    return found
+
+
 async def load_beside(
-    settings: Settings, file: Path, advance: Advance = no_advance
+    settings: Settings, file: Path, advance: Advance = no_advance, blobs: Blobs | None = None
 ) -> dict[str, int]:
     """Restore a backup into a new database, which then replaces a damaged or missing one."""
     path = settings.data_dir / FILE
@@ -125,7 +190,7 @@ async def load_beside(
         store = make_store(replace(settings, data_dir=Path(folder)))
         await store.open()
         try:
-            counts = await store.load(file, replace=False, advance=advance)
+            counts = await store.load(file, replace=False, advance=advance, blobs=blobs)
         finally:
             await store.close()
         sqlite.set_aside(path)

@@ -23,16 +23,33 @@ class Uploads(Table):
         return rows.require(tx, Upload, "SELECT * FROM uploads WHERE id = :id", id=upload_id)
 
     @reads
-    def of_item(self, tx: Tx, scope: Scope, item_id: str) -> Upload | None:
-        """Return the file that an item in scope was made of."""
+    def original_of(self, tx: Tx, scope: Scope, item_id: str) -> Upload | None:
+        """Return the file that an item in scope was made of, if it was kept."""
         return rows.first(
             tx,
             Upload,
             f"""SELECT u.* FROM uploads AS u JOIN items AS i {_OF_ITEM}
-                WHERE {scope_sql.visible(scope)} AND u.item_id = :item_id
-                ORDER BY u.created_at LIMIT 1""",
+                WHERE {scope_sql.visible(scope)} AND u.item_id = :item_id AND u.has_file = 1
+                ORDER BY u.created_at, u.id LIMIT 1""",
             item_id=item_id,
             **scope_sql.within(scope),
+        )
+
+    @reads
+    def keys(self, tx: Tx) -> dict[str, str]:
+        """Return the keys of all files, with the ids of their uploads."""
+        found = rows.every(tx, Upload, "SELECT * FROM uploads WHERE has_file = 1")
+        return {upload.key: upload.id for upload in found}
+
+    @reads
+    def kept_bytes(self, tx: Tx, library_id: str) -> int:
+        """Return the size of all originals of a library."""
+        return int(
+            tx.scalar(
+                f"""SELECT coalesce(sum(u.size), 0) FROM uploads AS u JOIN items AS i {_OF_ITEM}
+                    WHERE u.library_id = :library_id AND u.has_file = 1""",
+                library_id=library_id,
+            )
         )
 
     @reads
@@ -57,9 +74,26 @@ class Uploads(Table):
             ).item_id
         )
 
+    @writes
+    def reassign(self, tx: Tx, upload: Upload, item_id: str) -> None:
+        """Make an upload that of another item, which had its text already."""
+        tx.run(
+            """UPDATE uploads SET item_id = :item_id
+               WHERE library_id = :library_id AND id = :id""",
+            item_id=item_id,
+            library_id=upload.library_id,
+            id=upload.id,
+        )
+
+    @writes
+    def forget_files(self, tx: Tx, upload_ids: Sequence[str]) -> None:
+        """Record that the bytes of uploads were deleted."""
+        tx.run("UPDATE uploads SET has_file = 0 WHERE id IN :ids", ids=list(upload_ids))
+
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:
-        """Return uploads whose bytes are not needed: they expired, or their item is gone.
+        """Return uploads that expired, or whose bytes are not needed: their item is gone, or has
+        another file that is its original.
 
         Unless originals are kept (`keep`), also those that were read or transcribed.
         """
@@ -68,8 +102,14 @@ class Uploads(Table):
             Upload,
             f"""SELECT u.* FROM uploads AS u LEFT JOIN items AS i {_OF_ITEM}
                 WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
-                   OR (i.id IS NOT NULL AND :keep = 0 AND i.ingest_status IS NULL
-                       AND coalesce(i.transcription_status, 'done') = 'done')""",
+                   OR (i.id IS NOT NULL AND u.has_file = 0 AND u.expires_at < :at)
+                   OR (i.id IS NOT NULL AND u.has_file = 1 AND i.ingest_status IS NULL
+                       AND coalesce(i.transcription_status, 'done') = 'done'
+                       AND (:keep = 0 OR EXISTS
+                           (SELECT 1 FROM uploads AS o
+                            WHERE o.library_id = u.library_id AND o.item_id = u.item_id
+                              AND o.has_file = 1 AND (o.created_at < u.created_at
+                                OR (o.created_at = u.created_at AND o.id < u.id)))))""",
             at=at,
             keep=int(keep),
         )

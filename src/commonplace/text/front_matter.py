@@ -138,7 +138,8 @@ def _fitting(value: Any, default: Any) -> Any:
     return default
 
 
-def render(reading: FullItem, relations: Sequence[Relation]) -> str:
+def render(reading: FullItem, relations: Sequence[Relation], original: Json | None = None) -> str:
+    """Render an item as a file. `original`: the file that it was made of, if there is one."""
     item = reading.item
     required = {
         "id": item.id,
@@ -166,6 +167,7 @@ def render(reading: FullItem, relations: Sequence[Relation]) -> str:
             for key, value in item.metadata.items()
             if key not in ("front_matter", "path")
         },
+        "original": original,
     }
     front = required | {key: value for key, value in optional.items() if value}
     kept = item.metadata.get("front_matter")

@@ -57,6 +57,7 @@ from commonplace.ports import Embedder, Profile
 EMBEDDED_CHARACTERS = 1_000
 RELATED = 5
 SECTIONS_OF_A_DISK = 5  # looked at for each disk that is wanted
+PUBLIC_SUMMARY, LONGEST_SUMMARY = "public_summary", 2_000  # in the metadata of imported items
 SAVED_COMPARED = 1_000  # the most recently saved
 
 
@@ -178,6 +179,15 @@ class Disks(Service):
             item.created_at,
             await self._publisher.preview(caller, _finished(item)),
         )
+
+    @verb(READ)
+    async def own_summary(self, caller: Caller, item: Item) -> str:
+        """Return the owner's words for others: of the published view, or of an imported item."""
+        if item.visibility == PUBLISHED:
+            found = await self._store.disks.of_items(caller.library_id, [item.id])
+            return found[item.id].own_summary if item.id in found else ""
+        imported = item.metadata.get(PUBLIC_SUMMARY)
+        return imported[:LONGEST_SUMMARY] if isinstance(imported, str) else ""
 
     @verb(WRITE, "publish_disk", target="disk_id", needs=FULL_WRITE)
     async def publish(

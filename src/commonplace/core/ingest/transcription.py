@@ -122,8 +122,7 @@ class Recordings:
         return await asyncio.to_thread(self._measure, recording)
 
     async def discard(self, payload: Json) -> None:
-        if "blob" in payload and not self._settings.keep_originals:
-            await self._blobs.delete(payload["blob"])
+        await self._blobs.delete(payload["blob"])
 
 
 @dataclass(eq=False)
@@ -139,6 +138,7 @@ class TranscribeJobs:
     _quota: Quota
     _wake: Wake
     _stamp: str
+    _keep_originals: bool
 
     async def run(self, worker: str, jobs: Sequence[Job]) -> None:
         await run_each(self._store, worker, jobs, partial(self._run, worker))
@@ -160,7 +160,9 @@ class TranscribeJobs:
             await self._failed(worker, job, item, error)
             return
         await self._store.jobs.finish(worker, [job.id])
-        await self._recordings.discard(job.payload)
+        if "blob" in job.payload and not self._keep_originals:
+            await self._recordings.discard(job.payload)
+            await self._store.uploads.forget_files([job.payload["blob"].rpartition("/")[2]])
 
     async def _transcribe(self, worker: str, job: Job, content: Content) -> None:
         tell, remote_job = self._progress_reporter(content.id), self._remote_job(worker, job)

@@ -61,6 +61,8 @@ class Report:
     embedder: str
     engine: Json
     bytes: int  # of the whole database
+    originals: int  # bytes of the files that the library's items were made of
+    keeps_originals: bool
     open: tuple[tuple[Job, str], ...]  # jobs with the titles of their items
     failed: tuple[tuple[Job, str], ...]
     minutes: tuple[float, int]  # of transcription this month, and the limit; 0: none
@@ -124,6 +126,8 @@ class Overview(Service):
             self._embedder.stamp,
             await store.describe(),
             await store.figures.size(),
+            await store.uploads.kept_bytes(caller.library_id),
+            self._settings.keep_originals,
             waiting,
             failed,
             await self._quota.used(caller),

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path, PurePath
@@ -15,6 +15,7 @@ from commonplace.core.ingest.sources import SPEECH, content_of, private_key
 from commonplace.core.ingest.transcription import Recordings
 from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.library import Library
+from commonplace.core.items.originals import Originals
 from commonplace.core.items.queued_items import QueuedItems
 from commonplace.core.items.upload_checks import UploadLinks, refuse_wrong_type
 from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Service, may, verb
@@ -68,6 +69,7 @@ class Uploads(Service):
     _queued_items: QueuedItems
     _recordings: Recordings
     _links: UploadLinks
+    _originals: Originals
     _settings: Settings
     _busy: set[str] = field(default_factory=set, init=False)
     _finishing: WeakValueDictionary[str, asyncio.Lock] = field(
@@ -186,7 +188,7 @@ class Uploads(Service):
             return None
         if not added.created:
             await self._store.uploads.finish(upload, added.item.id)
-            await self._blobs.delete(upload.key)
+            await self._originals.settle(upload, added.item)
         return added
 
     async def submit_file(
@@ -228,8 +230,10 @@ class Uploads(Service):
 
     async def discard(self, upload_id: str, kept: Item, queued: Item) -> None:
         """Delete the bytes of a queued file after it was read, unless they are still needed."""
-        if kept.id != queued.id or not (self._settings.keep_originals or kept.transcription_status):
-            await self._blobs.delete((await self._store.uploads.get(upload_id)).key)
+        upload = await self._store.uploads.get(upload_id)
+        if kept.id != queued.id:
+            await self._store.uploads.reassign(upload, kept.id)
+        await self._originals.settle(upload, kept)
 
     async def _write(
         self, upload: Upload, file: Path, start: int, chunks: AsyncIterator[bytes]
@@ -334,8 +338,7 @@ class Uploads(Service):
                     "job_id": added.job_id,
                 },
             )
-        if (document and not self._settings.keep_originals) or not added.created:
-            await self._blobs.delete(upload.key)
+        await self._originals.settle(upload, added.item)
         return (
             added
             if added.created
@@ -392,15 +395,6 @@ class Uploads(Service):
             await self._blobs.delete(upload.key)
             raise
 
-    @verb(READ, target="item_id")
-    async def original(self, caller: Caller, item_id: str) -> Upload | None:
-        """Return the original file of an item, if it was kept (COMMONPLACE_KEEP_ORIGINALS)."""
-        upload = await self._store.uploads.of_item(caller.scope, item_id)
-        return upload if upload and await self._blobs.size(upload.key) is not None else None
-
-    def open_original(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
-        return self._blobs.file(upload.key)
-
     async def run_cleanup(self) -> None:
         while True:
             try:
@@ -424,6 +418,7 @@ class Uploads(Service):
         for upload in spent:
             await self._blobs.delete(upload.key)
             await asyncio.to_thread(self._incoming(upload).unlink, missing_ok=True)
+        await self._store.uploads.forget_files([upload.id for upload in spent])
         await self._store.uploads.delete([upload for upload in spent if upload.expires_at < at])
 
     async def _resume(self, upload: Upload) -> None:

@@ -1,10 +1,14 @@
 """Accounts of the web app: sign-in, sessions, passwords."""
 
 import asyncio
+import hmac
+import json
 import re
 import secrets
+from base64 import urlsafe_b64encode
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -31,8 +35,12 @@ from commonplace.model import (
 )
 from commonplace.ports import Limits
 
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
 LIFETIME, A_WHILE = timedelta(days=30), timedelta(days=1)  # after the last visit, to a day
 CLAIM, CLAIM_LIFETIME = "claim", timedelta(hours=24)
+SHOWN = timedelta(minutes=5)
 SHORTEST, LONGEST = 10, 200
 DEVICE, DEVICE_LIFETIME = "device", timedelta(days=365)
 # Sign-in attempts within WINDOW seconds: per device, or per account and IP address; per IP address;
@@ -189,6 +197,25 @@ class Accounts(Service):
                 return library
         raise NotFound("Library not found")
 
+    # -- new secrets, which a page shows for a while
+
+    async def seal(self, visitor: Visitor, session: str, target: str, secret: str) -> None:
+        """Keep the new secret of `target` for a while. Only the secret of the browser's session
+        opens it, which no server, database or backup has."""
+        sealed = _box(session).encrypt(json.dumps([target, secret]).encode()).decode()
+        await self._store.accounts.seal(visitor.session.digest, sealed, now() + SHOWN)
+
+    def sealed(self, visitor: Visitor, session: str, target: str) -> tuple[str, int] | None:
+        """Return the new secret of `target`, and for how many seconds it may be shown."""
+        kept, until = visitor.session.sealed, visitor.session.sealed_until
+        if not target or kept is None or until is None or until <= now():
+            return None
+        named, secret = json.loads(_box(session).decrypt(kept))
+        return (secret, whole_seconds((until - now()).total_seconds())) if named == target else None
+
+    async def forget_sealed(self, visitor: Visitor) -> None:
+        await self._store.accounts.seal(visitor.session.digest, None, None)
+
     # -- coming in the first time
 
     async def invitation(self, person: Person) -> str:
@@ -300,6 +327,12 @@ class Accounts(Service):
             )
         except (VerificationError, InvalidHashError):
             return False
+
+
+def _box(session: str) -> "Fernet":
+    from cryptography.fernet import Fernet  # 20 ms to import, for few requests
+
+    return Fernet(urlsafe_b64encode(hmac.digest(session.encode(), b"sealed", "sha256")))
 
 
 def caller_in(visitor: Visitor, library_id: str) -> Caller:

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 from base64 import b64encode
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import quote
@@ -51,11 +51,31 @@ _PUBLIC = (
 )
 
 
+# What signs a client in with OAuth: a command, or what to do in it. A browser opens then.
+SIGN_IN = {
+    Client.CLAUDE_CODE: f"claude mcp login {NAME}",
+    Client.CODEX: f"codex mcp login {NAME}",
+    Client.OPENCODE: f"opencode mcp auth {NAME}",
+}
+_THEN = {
+    Client.CLAUDE_DESKTOP: "Restart Claude Desktop. It starts a program that acts as the owner of "
+    "the library, without signing in.",
+    Client.CLAUDE_AI: "Press Connect beside the connector.",
+    Client.CHATGPT: "Create the app.",
+    Client.CURSOR: f"Open Settings > Tools & MCP, and press Connect beside {NAME}.",
+    Client.VSCODE: f"Press Start above the entry, and allow it to sign in to {NAME}.",
+    Client.GEMINI: f"Start gemini, and type: /mcp auth {NAME}",
+    Client.N8N: "Create the credential, and press Connect my account.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Instructions:
     where: str  # instructions for the lines
     lines: str
     install: str | None = None  # a URL that installs it automatically
+    sign_in: str = ""  # a command to run next,
+    then: str = ""  # or what to do next
 
 
 def address(settings: Settings) -> str:
@@ -67,13 +87,6 @@ def address(settings: Settings) -> str:
         "127.0.0.1" if anywhere else f"[{settings.host}]" if ":" in settings.host else settings.host
     )
     return f"http://{host}:{settings.port}"
-
-
-def claude_code(url: str, secret: str) -> str:
-    return (
-        f"claude mcp add --transport http {NAME} {url}{MCP_PATH} "
-        f'--header "Authorization: Bearer {secret}"'
-    )
 
 
 def entry(client: Client, url: str, secret: str, settings: Settings) -> Json:
@@ -102,11 +115,16 @@ def entry(client: Client, url: str, secret: str, settings: Settings) -> Json:
 
 def instructions(client: Client, url: str, secret: str, settings: Settings) -> Instructions:
     """Return what to do by hand. `secret` as in `entry`."""
+    made = _instructions(client, url, secret, settings)
+    if secret:
+        return made
+    return replace(made, sign_in=SIGN_IN.get(client, ""), then=_THEN.get(client, ""))
+
+
+def _instructions(client: Client, url: str, secret: str, settings: Settings) -> Instructions:
     server = entry(client, url, secret, settings)
     match client:
         case Client.CLAUDE_CODE:
-            if secret not in ("", VARIABLE):
-                return Instructions("Run:", claude_code(url, secret))
             header = f" --header 'Authorization: Bearer {_shown(client, secret)}'" if secret else ""
             return Instructions(
                 "Run:", f"claude mcp add --transport http {NAME} {url}{MCP_PATH}{header}"

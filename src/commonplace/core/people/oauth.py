@@ -99,11 +99,7 @@ class OAuth(Service):
         """Give a client what a person allows, and return the code for it."""
         if visitor.viewing is not None:
             raise ForbiddenScope('Leave "View as" first.')
-        if (
-            self._settings.public_url
-            and not self._settings.auth_proxy_header
-            and not await self._accounts.can_sign_in(visitor.person.id)
-        ):
+        if not await self.can_consent(visitor):
             raise ForbiddenScope("Set a password or passkey first: see `commonplace user link`.")
         if not 0 < consent.days <= LONGEST_DAYS:
             raise Invalid(f"A connection lasts 1 to {LONGEST_DAYS} days.")
@@ -140,6 +136,15 @@ class OAuth(Service):
         self._note(grant, "oauth_granted", f"{asked.client.name} at {asked.redirect_host}")
         self.tally["consent", "granted"] += 1
         return secret
+
+    async def can_consent(self, visitor: Visitor) -> bool:
+        """Whether it is certain who they are: a published server may be reached by anybody."""
+        settings = self._settings
+        return bool(
+            not settings.public_url
+            or settings.auth_proxy_header
+            or await self._accounts.can_sign_in(visitor.person.id)
+        )
 
     def deny(self) -> None:
         self.tally["consent", "denied"] += 1
@@ -229,6 +234,7 @@ class OAuth(Service):
         while True:
             try:
                 await self._store.oauth.tidy()
+                await self._store.accounts.forget_sealed()
             except Exception:  # must outlive a lost database
                 log.exception("Expired OAuth secrets could not be deleted; retrying later")
             await asyncio.sleep(TIDY_SECONDS)

@@ -23,6 +23,7 @@ def signing_key(data_dir: Path, purpose: str) -> bytes:
 
 
 def _write(file: Path) -> None:
+    file.parent.mkdir(0o700, parents=True, exist_ok=True)  # with Postgres, nothing else makes it
     draft = file.with_name(f".{file.name}.{new_id()}")
     draft.touch(0o600)
     try:

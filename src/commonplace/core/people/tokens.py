@@ -71,11 +71,8 @@ class People(Service):
             token.name == FIRST_TOKEN for token in await self._store.tokens.of_library(owner.id)
         ):
             return None
-        return (
-            await self._mint(
-                owner.id, owner.id, NewToken(FIRST_TOKEN, write=True, expires_days=None), None
-            )
-        )[1]
+        _, secret = await self._mint(owner.id, owner.id, NewToken(FIRST_TOKEN, write=True), None)
+        return secret
 
     async def create(self, name: str, email: str) -> Person:
         """Create a person with a library."""

@@ -6,16 +6,19 @@ Texts are kept to the byte and files keep their paths, so that links between the
 import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from commonplace.core.disks.disks import PUBLIC_SUMMARY, Disks
 from commonplace.core.entities import validation as rules
 from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.drafts import Record
 from commonplace.core.items.folders import FolderIds, Folders
 from commonplace.core.items.library import Library
+from commonplace.core.items.originals import Originals
 from commonplace.core.items.versions import Versions
 from commonplace.errors import Invalid, NotFound
 from commonplace.model import (
@@ -31,6 +34,7 @@ from commonplace.model import (
     Origin,
     Outcome,
     Relation,
+    Upload,
     folder_list,
     join_path,
     new_public_id,
@@ -42,9 +46,10 @@ from commonplace.text import front_matter
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
-EARLIER = ".versions"
+EARLIER, ORIGINALS = ".versions", ".originals"
 _UNSAFE = re.compile(r'[\x00-\x1f\\/:*?"<>|#^\[\]]+')
 _LONGEST_NAME = 200
+_LONGEST_TYPE = 200
 _LONGEST_PART, _LONGEST_PATH = 240, 2_000  # bytes of a path in an item's metadata
 _OWN = front_matter.FIELDS.keys() | {
     "id",
@@ -57,7 +62,7 @@ _OWN = front_matter.FIELDS.keys() | {
     "created_at",
     "metadata",
 }
-_OF_ENTITIES = (front_matter.ENTITY_FIELDS.keys() | {"relations"}) - {"origin"}
+_OF_ENTITIES = (front_matter.ENTITY_FIELDS.keys() | {"relations", "original"}) - {"origin"}
 _FOREIGN = frozenset({Origin.AGENT, Origin.WEB, Origin.UPLOAD})
 
 
@@ -71,9 +76,15 @@ class ImportResult:
 
 
 async def import_folder(
-    bulk_import: BulkImport, folders: Folders, caller: Caller, root: Path, advance: Advance
+    bulk_import: BulkImport,
+    folders: Folders,
+    caller: Caller,
+    root: Path,
+    advance: Advance,
+    originals: Originals | None = None,
 ) -> ImportResult:
-    """Import every Markdown file below `root`. A file imported before is updated."""
+    """Import every Markdown file below `root`. A file imported before is updated. The files in an
+    export that its items were made of go to `originals`."""
     files = markdown_files(root)
     if not files:
         raise Invalid(f"There are no Markdown files (.md) in {root}.")
@@ -81,6 +92,7 @@ async def import_folder(
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
     notes: dict[str, str] = {}
+    files_of: dict[str, Json] = {}
     base = await asyncio.to_thread(root.resolve)
 
     async def batches() -> AsyncIterator[list[Record]]:
@@ -98,6 +110,8 @@ async def import_folder(
                     continue
                 filed_in = [await ids.find(name) for name in _folder_paths(note, path)]
                 records.append(_record(note, caller.library_id, base, path, filed_in))
+                if (item_id := _uuid(note.front.get("id"))) and "original" in note.front:
+                    files_of[item_id] = note.front["original"]
                 joins = list(_relations(note, caller.library_id))
                 relations.extend(joins)
                 notes.update(
@@ -119,7 +133,20 @@ async def import_folder(
         await bulk_import.relate(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
         await bulk_import.mark_notes(caller, dict(list(notes.items())[start : start + AT_ONCE]))
+    for item_id, said in files_of.items():
+        if originals and (original := _original(base, said)):
+            await originals.attach(caller, item_id, *original)
     return ImportResult(outcomes, ids.created, tuple(skipped))
+
+
+def _original(root: Path, said: Any) -> tuple[Path, str] | None:
+    """Return the file that an export names, and its media type. It must lie in the export."""
+    match said:
+        case {"file": str(path), "type": str(media_type)} if path.startswith(f"{ORIGINALS}/"):
+            file = root / path
+            if file.resolve().is_relative_to(root / ORIGINALS) and file.is_file():
+                return file, media_type[:_LONGEST_TYPE]
+    return None
 
 
 def markdown_files(root: Path) -> list[Path]:
@@ -252,8 +279,10 @@ async def export_folder(
     caller: Caller,
     root: Path,
     advance: Advance,
+    originals: Originals | None = None,
+    disks: Disks | None = None,
 ) -> int:
-    """Write one file per item, and earlier versions to a hidden folder that no import reads. Never
+    """Write one file per item, and earlier versions and `originals` to hidden folders. Never
     overwrites files of other origin."""
     places = _Places(root)
     paths = {node.id: node.path for node in folder_list(await folders.list_folders(caller))}
@@ -269,16 +298,34 @@ async def export_folder(
             continue
         filed = [replace(each, name=paths.get(each.id, each.name)) for each in reading.folders]
         reading = replace(reading, folders=tuple(filed))
+        if disks and (summary := await disks.own_summary(caller, reading.item)):
+            metadata = reading.item.metadata | {PUBLIC_SUMMARY: summary}
+            reading = replace(reading, item=replace(reading.item, metadata=metadata))
         file = places.find(reading)
         file.parent.mkdir(parents=True, exist_ok=True)
         joins = await library.relations(caller, [item_id])
-        _write(file, front_matter.render(reading, [r for r in joins if r.from_id == item_id]))
+        original = await originals.find(caller, item_id) if originals else None
+        own = None
+        if originals and original and (place := _place_of(reading.item, original)):
+            with suppress(NotFound):  # deleted meanwhile
+                await originals.copy(original, root / place)
+                own = {"file": place, "type": original.content_type}
+        mine = [r for r in joins if r.from_id == item_id]
+        _write(file, front_matter.render(reading, mine, own))
         for version in earlier:
             before = root / EARLIER / reading.item.public_id / f"{version.revision}.md"
             before.parent.mkdir(parents=True, exist_ok=True)
             _write(before, version.text)
         advance(done, len(item_ids))
     return len(item_ids)
+
+
+def _place_of(item: Item, original: Upload) -> str:
+    """Return the path of an item's original in an export."""
+    name = PurePosixPath(original.filename)
+    ending = _safe(name.suffix.removeprefix("."))[:20]
+    stem = _safe(name.stem)[:_LONGEST_NAME] or "original"
+    return f"{ORIGINALS}/{item.public_id}/{stem}" + (f".{ending}" if ending else "")
 
 
 def _write(file: Path, text: str) -> None:

@@ -75,6 +75,8 @@ CREATE TABLE web_sessions (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   view_as TEXT,             -- a token; pages then show only what it sees
   about TEXT NOT NULL,      -- the browser's name for itself
+  sealed TEXT,              -- a new secret for this browser, encrypted with that of its cookie
+  sealed_until BIGINT,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 );
@@ -647,9 +649,11 @@ CREATE TABLE uploads (
   on_arrival TEXT,  -- what to do when its last byte arrives, JSON; NULL: it waits for finalize
   item_id TEXT,
   answer TEXT,      -- finalize's first answer, which it repeats
+  has_file INTEGER NOT NULL DEFAULT 1,  -- 0: its bytes were deleted
   PRIMARY KEY (library_id, id)
 );
 CREATE INDEX uploads_id ON uploads (id);
+CREATE INDEX uploads_item ON uploads (library_id, item_id, created_at);
 CREATE INDEX uploads_expire ON uploads (expires_at);
 
 -- Entries are added with the rights of whoever subscribed.

@@ -20,6 +20,7 @@ from commonplace.core.people.client_setup import (
     PLACEHOLDER,
     VARIABLE,
     Client,
+    Instructions,
     address,
     entry,
     instructions,
@@ -137,6 +138,8 @@ async def connect(
         if with_hooks and secret:
             write_private(context.settings.data_dir / hooks.TOKEN_FILE, f"{secret}\n".encode())
         _report(context, kit, changes, dry_run, secret)
+        if not dry_run:
+            _show_sign_in(context, instructions(client, url, reference, context.settings))
         return
     made = instructions(client, url, reference, context.settings)
     lines = made.lines
@@ -146,7 +149,8 @@ async def connect(
         output.note(made.where)
     _show_token(context, client, secret, read_only)
     answer = {"client": client, "url": url, "where": made.where, "configuration": lines}
-    context.show(answer | {"token": secret}, lines)
+    context.show(answer | {"sign_in": made.sign_in or made.then, "token": secret}, lines)
+    _show_sign_in(context, made)
 
 
 def find_server(settings: Settings) -> str:
@@ -320,6 +324,13 @@ def _show_token(
         output.note(f"It needs a token in {VARIABLE}: add --token to create one.\n")
     elif read_only and not secret:
         output.note("Choose *Read only* on the page where you sign in.\n")
+
+
+def _show_sign_in(context: CommandContext, made: Instructions) -> None:
+    if not context.as_json and made.sign_in:
+        output.note(f"\nThen sign in with your browser:\n  {made.sign_in}")
+    elif not context.as_json and made.then:
+        output.note(f"\n{made.then}")
 
 
 def _report(

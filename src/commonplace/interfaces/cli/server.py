@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.core.people.client_setup import MCP_PATH, PLACEHOLDER, address, claude_code
+from commonplace.core.people.client_setup import MCP_PATH, Client, address, instructions
 from commonplace.errors import CommonplaceError, ConfigurationError
 from commonplace.hooks import SERVER_FILE
 from commonplace.interfaces.cli import output
@@ -126,13 +126,13 @@ def _listen(host: str, port: int) -> socket.socket:
 def _greet(
     context: CommandContext, url: str, secret: str | None, claim: str | None, browser: bool
 ) -> None:
-    line = claude_code(url, secret or PLACEHOLDER)
+    made = instructions(Client.CLAUDE_CODE, url, "", context.settings)
     link = f"{url}/claim/{claim}" if claim else None
     facts = {
         "address": url,
         "mcp": url + MCP_PATH,
         "token": secret,
-        "connect": line,
+        "connect": made.lines,
         "claim": link,
     }
     lines = [f"Commonplace is at {url} (MCP at {url}{MCP_PATH}, documentation at {url}/docs)"]
@@ -143,13 +143,14 @@ def _greet(
         )
         if context.settings.public_url:
             lines.append("Until there is a password or passkey, no client can connect with OAuth.")
+    lines.append(
+        f"\nConnect Claude Code; it signs in with your browser:\n  {made.lines}\n  {made.sign_in}"
+        "\nOther clients: commonplace connect --help"
+    )
     if secret:
-        lines.append(f"\nYour token, shown this once: {secret}\n\nConnect Claude Code:\n  {line}")
-    else:
         lines.append(
-            f"\nConnect Claude Code with a token of yours:\n  {line}"
-            "\n\nA new token: commonplace token create --name NAME --write"
-            "\nOther clients: commonplace connect --help"
+            f"\nYour token, shown this once: {secret}\nIt has full access for a year, for programs "
+            "without a browser. Revoke it under Tokens once you have signed in."
         )
     context.show(facts, "\n".join(lines))
     sys.stdout.flush()

@@ -60,7 +60,7 @@ async def import_(
             if source.is_file():
                 result = await import_file(services.library, *into)
             else:
-                result = await import_folder(*into)
+                result = await import_folder(*into, services.originals)
         else:
             sessions = services.sessions
             read = sessions.import_git if kind == "git" else sessions.import_transcripts
@@ -122,7 +122,8 @@ def _find_kind(source: Path, asked: str | None) -> str:
 
 
 async def export(session: Session, directory: Directory) -> None:
-    """Export every item to a Markdown file. Never overwrites files it did not create."""
+    """Export every item to a Markdown file, with the files that were uploaded. Never overwrites
+    files it did not create."""
     services = session.services
     with output.progress("Exporting") as advance:
         count = await export_folder(
@@ -132,6 +133,8 @@ async def export(session: Session, directory: Directory) -> None:
             session.caller,
             directory,
             advance,
+            services.originals,
+            services.disks,
         )
     session.show({"exported": count}, f"Exported to {directory}: {output.count_items(count)}.")
 
@@ -140,8 +143,12 @@ async def backup(
     context: CommandContext,
     file: File,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    without_files: Annotated[
+        bool, typer.Option("--without-files", help="Leave out uploaded files.")
+    ] = False,
 ) -> None:
-    """Back up everything, including vectors, to one file for SQLite or Postgres."""
+    """Back up everything, including vectors and uploaded files, to one file for SQLite or
+    Postgres."""
     context.require_owner()
     if file.exists() and not force:
         raise Invalid(f"{file} is there already; choose another name, or --force.")
@@ -149,7 +156,8 @@ async def backup(
         raise Invalid(f"There is no folder {str(file.parent)!r} to put it in.")
     async with context.open() as (services, _):
         with output.progress("Backing up") as advance:
-            counts = await services.store.dump(file, advance)
+            blobs = None if without_files else services.originals.blobs
+            counts = await services.store.dump(file, advance, blobs)
     size, items = file.stat().st_size, output.count_items(counts["items"])
     context.show(
         {"file": str(file), "bytes": size, "rows": counts},

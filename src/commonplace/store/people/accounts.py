@@ -168,6 +168,26 @@ class Accounts(Table):
         )
 
     @writes
+    def seal(self, tx: Tx, digest: str, sealed: str | None, until: datetime | None) -> None:
+        """Keep an encrypted secret with the session, in place of the last one."""
+        tx.run(
+            """UPDATE web_sessions SET sealed = :sealed, sealed_until = :until
+               WHERE digest = :digest""",
+            sealed=sealed,
+            until=until,
+            digest=digest,
+        )
+
+    @writes
+    def forget_sealed(self, tx: Tx) -> None:
+        """Delete encrypted secrets that are not shown any more."""
+        tx.run(
+            """UPDATE web_sessions SET sealed = NULL, sealed_until = NULL
+               WHERE sealed_until < :now""",
+            now=now(),
+        )
+
+    @writes
     def close_sessions(
         self, tx: Tx, person_id: str, *, only: str | None = None, but: str | None = None
     ) -> None:

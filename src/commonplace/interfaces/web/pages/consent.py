@@ -15,10 +15,11 @@ from commonplace.core.people.oauth_clients import origin_of
 from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NotFound
 from commonplace.interfaces.http.oauth import Client, redirect_with
 from commonplace.interfaces.web.headers import AUTHORIZE, allow_form_target, allow_opener
+from commonplace.interfaces.web.pages.tokens import expiries
 from commonplace.interfaces.web.request import WebRequest, get, post, whole_number
 from commonplace.model import TO_READ, folder_list, is_loopback
 
-LIFETIMES = {1: "1 day", 30: "30 days", 90: "90 days", 365: "1 year"}
+LIFETIMES = {"1": "1 day", "30": "30 days", "90": "90 days", "365": "1 year"}
 CHALLENGE_LENGTHS = range(43, 129)
 SENT = (
     *("client_id", "redirect_uri", "response_type", "scope", "state", "resource"),
@@ -160,7 +161,7 @@ async def _page(
         folders=folder_list(await request.services.folders.list_folders(caller, TO_READ)),
         may_write=caller.can_write and "write" in asked.scopes,
         here=is_loopback(asked.redirect_uri) or asked.redirect_host.endswith(":"),
-        lifetimes=LIFETIMES,
+        lifetimes=expiries(LIFETIMES),
     )
     return allow_form_target(page, origin_of(asked.redirect_uri))
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -44,6 +45,8 @@ async def export(request: WebRequest) -> Response:
             request.caller,
             folder,
             no_advance,
+            services.originals,
+            services.disks,
         )
         await asyncio.to_thread(_zip, folder, file)
 
@@ -56,7 +59,9 @@ async def backup(request: WebRequest) -> Response:
         raise ForbiddenScope(
             "A backup contains every library. Only the server's owner can create one."
         )
-    return await _download("backup", "application/gzip", request.services.store.dump)
+    blobs = None if request.text("without_files") else request.services.originals.blobs
+    write = partial(request.services.store.dump, blobs=blobs)
+    return await _download("backup", "application/gzip", write)
 
 
 async def _download(

@@ -46,7 +46,7 @@ async def show(request: WebRequest) -> Response:
     reading = await services.library.read(caller, request.path("item_id"))
     item = reading.item
     jobs = await services.overview.unfinished(caller, [item.id])
-    original = await services.uploads.original(caller, item.id)
+    original = await services.originals.find(caller, item.id)
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = await services.annotations.of(caller, item.id)
     passages = {section.position for section in reading.sections}
@@ -184,11 +184,11 @@ async def retry(request: WebRequest) -> Response:
 
 async def original(request: WebRequest) -> Response:
     item = await request.services.library.find(request.caller, request.path("item_id"))
-    upload = await request.services.uploads.original(request.caller, item.id) if item else None
+    upload = await request.services.originals.find(request.caller, item.id) if item else None
     if upload is None:
         raise NotFound("The original file was not kept.")
     stack = AsyncExitStack()
-    file = await stack.enter_async_context(request.services.uploads.open_original(upload))
+    file = await stack.enter_async_context(request.services.originals.open(upload))
     kind = upload.content_type.partition(";")[0].lower()
     is_pdf = await asyncio.to_thread(_is_pdf, file)
     if is_pdf:

@@ -79,7 +79,7 @@ const parts = {
   "./live.js": "#rows",
   "./search.js": "[data-live]",
   "./reader.js": ".reader",
-  "./small.js": "[data-copy], [data-sure], [data-sends], [data-live-token]",
+  "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
   "./filing.js": "#mover, #nest",
   "./board.js": "#work",
   "./fresh.js": "body[data-events]",

@@ -1,0 +1,70 @@
+"""Originals: the files that items were made of, which stay as long as the items."""
+
+import asyncio
+import shutil
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from commonplace.core.people.authorization import FULL_WRITE, READ, WRITE, Service, verb
+from commonplace.model import Caller, Item, Scope, Upload, new_id, now
+from commonplace.ports import Blobs
+from commonplace.settings import Settings
+
+
+@dataclass(eq=False)
+class Originals(Service):
+    blobs: Blobs
+    _settings: Settings
+
+    @verb(READ, target="item_id")
+    async def find(self, caller: Caller, item_id: str) -> Upload | None:
+        """Return the file that an item was made of, if it was kept."""
+        return await self._store.uploads.original_of(caller.scope, item_id)
+
+    def open(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
+        return self.blobs.file(upload.key)
+
+    async def copy(self, upload: Upload, file: Path) -> None:
+        """Copy an original to a file, unless that is there already."""
+        if await asyncio.to_thread(_has_size, file, upload.size):
+            return
+        await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
+        async with self.blobs.file(upload.key) as stored:
+            await asyncio.to_thread(shutil.copyfile, stored, file)
+
+    @verb(WRITE, "import", target="item_id", needs=FULL_WRITE)
+    async def attach(self, caller: Caller, item_id: str, file: Path, content_type: str) -> None:
+        """Give an item its original, for imports. One that is there stays; a missing item and a
+        file that is too large are skipped."""
+        size = (await asyncio.to_thread(file.stat)).st_size
+        if not self._settings.keep_originals or size > self._settings.upload_max_mb * 1_000_000:
+            return
+        there = await self._store.items.get_many(caller.scope, [item_id])
+        if not there or await self._store.uploads.original_of(caller.scope, item_id):
+            return
+        upload = Upload(
+            new_id(),
+            caller.library_id,
+            caller.queue,
+            file.name,
+            content_type,
+            size,
+            now(),
+            item_id=item_id,
+        )
+        await self.blobs.put(upload.key, file)
+        await self._store.uploads.create(upload)
+
+    async def settle(self, upload: Upload, item: Item) -> None:
+        """Delete the bytes of an upload that became an item, unless they are needed: as the item's
+        original, or because the item is still to be transcribed."""
+        original = await self._store.uploads.original_of(Scope(item.library_id), item.id)
+        needed = self._settings.keep_originals or item.transcription_status not in (None, "done")
+        if original is None or original.id != upload.id or not needed:
+            await self.blobs.delete(upload.key)
+            await self._store.uploads.forget_files([upload.id])
+
+
+def _has_size(file: Path, size: int) -> bool:
+    return file.is_file() and file.stat().st_size == size
