@@ -55,7 +55,7 @@ async def test_the_page_is_usable_everywhere_and_leads_to_the_client(
     await page.goto(address_of(program))
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
     assert (await Axe().run(page)).response["violations"] == []
-    await expect(page.get_by_text("unverified (self-registered)")).to_be_visible()
+    await expect(page.get_by_text("unverified, registered itself")).to_be_visible()
     await expect(page.get_by_text("runs on your computer")).to_be_visible()
     await expect(page.get_by_label("Birds")).to_be_hidden()
     await page.get_by_label("Only these folders").check()

@@ -220,7 +220,10 @@ async def test_cancel_and_errors_go_back_with_state_and_issuer(house: House) -> 
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": None}, "invalid_request"),
         ({"code_challenge": "short"}, "invalid_request"),
+        ({"code_challenge": "é" * 43}, "invalid_request"),
+        ({"code_challenge": challenge_of("v") + "="}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
         ({"resource": "https://other.example/mcp"}, "invalid_target"),
         ({"resource": f"{ADDRESS}/mcp/else"}, "invalid_target"),
     ):

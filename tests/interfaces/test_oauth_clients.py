@@ -222,10 +222,10 @@ async def test_the_header_cannot_name_another_client_than_the_body(house: House)
         auth=(other.client_id, other.secret),
     )
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
-    answer = await other.http.post(
-        "/oauth/token", data=form, headers={"Authorization": "Basic !!!"}
-    )
-    assert answer.status_code == 401
+    for header in (b"Basic !!!", "Basic é".encode(), b"Basic", b"Basic /v8="):
+        for path in ("/oauth/token", "/oauth/revoke"):
+            answer = await other.http.post(path, data=form, headers={b"Authorization": header})
+            assert answer.status_code == 401
     for client_id in (
         "",
         "cl_\0",
@@ -235,6 +235,17 @@ async def test_the_header_cannot_name_another_client_than_the_body(house: House)
     ):
         answer = await other.http.post("/oauth/token", data=form | {"client_id": client_id})
         assert answer.status_code in (400, 401)
+
+
+async def test_token_requests_are_forms_without_files(house: House) -> None:
+    program = await connected(house)
+    fields = {"grant_type": "refresh_token", "client_id": program.client_id}
+    token = {"refresh_token": program.refresh}
+    file = {"refresh_token": ("token", program.refresh)}
+    for sent in ({"json": fields | token}, {"data": fields, "files": file}, {"content": b"\xff"}):
+        answer = await program.http.post("/oauth/token", **sent)  # type: ignore[arg-type]
+        assert answer.status_code in (400, 401)
+    assert (await program.renew()).status_code == 200
 
 
 async def test_unused_clients_are_deleted(house: House, clock: Clock) -> None:
@@ -445,7 +456,7 @@ async def test_the_operator_creates_lists_and_deletes_clients(house: House, data
     assert made["id"].startswith("cl_") and len(made) == 2
     program = Program(house.client(), made["id"], made["secret"])
     page = await (await owner_of(house)).open(**program.request())
-    assert "created by the operator" in page.text
+    assert "created by this server's operator" in page.text
     back = returned(await (await owner_of(house)).decide(program.request()))
     answer = await program.redeem(back["code"], client_secret=made["secret"])
     assert answer.status_code == 200

@@ -6,7 +6,6 @@ programs choose, hashed secrets, HTTP Basic, unknown scopes, and the check of `r
 """
 
 import base64
-import binascii
 import json
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -192,12 +191,13 @@ class _Completed(Request):
 async def _completed(request: Request) -> _Completed:
     """Put the client's id and secret into the form wherever they were sent, and leave only scopes
     that we know."""
-    sent = dict((await request.form()).multi_items())
+    async with request.form(max_files=0) as form_sent:
+        sent = dict(form_sent.multi_items())
     scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "basic":
         try:
             name, _, secret = base64.b64decode(encoded).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no base64, or no text
             name, secret = "", ""
         sent.setdefault("client_id", unquote(name))
         sent["client_secret"] = unquote(secret)

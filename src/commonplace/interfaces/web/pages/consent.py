@@ -1,6 +1,7 @@
 """Consent: a signed-in person gives an OAuth client access to a library, or does not."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -20,7 +21,7 @@ from commonplace.interfaces.web.request import WebRequest, get, post, whole_numb
 from commonplace.model import TO_READ, folder_list, is_loopback
 
 LIFETIMES = {"1": "1 day", "30": "30 days", "90": "90 days", "365": "1 year"}
-CHALLENGE_LENGTHS = range(43, 129)
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # of S256
 SENT = (
     *("client_id", "redirect_uri", "response_type", "scope", "state", "resource"),
     *("code_challenge", "code_challenge_method"),
@@ -54,11 +55,11 @@ class _Request:
         resource = self._oauth.find_resource(params.resource)
         if resource is None:
             raise AuthorizeError("invalid_target", "The resource does not belong to this server.")
-        if len(params.code_challenge) not in CHALLENGE_LENGTHS:
-            raise AuthorizeError(
-                "invalid_request",
-                "The code challenge must be an S256 challenge of 43 to 128 characters.",
-            )
+        # Left out, the method would be `plain`.
+        if self.sent.get("code_challenge_method") != "S256":
+            raise AuthorizeError("invalid_request", "The code_challenge_method must be S256.")
+        if not CHALLENGE.fullmatch(params.code_challenge):
+            raise AuthorizeError("invalid_request", "The code_challenge must be one of S256.")
         uri = client.sent or client.known.redirect_uris[0]
         scopes, challenge = tuple(params.scopes or ()), params.code_challenge
         explicit = params.redirect_uri_provided_explicitly
