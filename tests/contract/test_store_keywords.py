@@ -8,7 +8,7 @@ import pytest
 
 from commonplace.model import Item, ItemRef, Scored, Words, new_id
 from commonplace.search_index import library_index, postings
-from commonplace.search_index.snapshot import K1, MEAN_LENGTH, B
+from commonplace.search_index.bm25 import K1, MEAN_LENGTH, B
 from commonplace.store import Store
 from tests.contract.library import Library
 

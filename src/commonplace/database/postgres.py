@@ -43,7 +43,11 @@ _TYPES = {
     "terms": "bytea",
     "counts": "bytea",
     "sequence": "bytea",
-    "embedding": "bytea",
+    "embedding": "bytea",  # these are WireVectors
+    "weights": "bytea",
+    "keys": "bytea",
+    "section_words.library_id": "bytea",
+    "section_words.item_id": "bytea",
     "in_kb": "int4",
     "archived": "int4",
     "revision": "int4",
@@ -137,7 +141,12 @@ class PostgresTx(DeferredWork):
             self._connection.cursor() as cursor,
             cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy,
         ):
-            copy.set_types([_TYPES.get(column, "text") for column in columns.split(", ")])
+            copy.set_types(
+                [
+                    _TYPES.get(f"{table}.{column}") or _TYPES.get(column, "text")
+                    for column in columns.split(", ")
+                ]
+            )
             for row in rows:
                 copy.write_row(row)
         self.copied[table] += len(rows)
@@ -365,9 +374,9 @@ def _vector_schema(connection: Connection[DictRow]) -> str:
             ) from None
         row = connection.execute(find).fetchone()
     assert row is not None
-    if tuple(int(part) for part in row["extversion"].split(".")[:2]) < (0, 7):
+    if tuple(int(part) for part in row["extversion"].split(".")[:2]) < (0, 8):
         raise ConfigurationError(
-            f"COMMONPLACE_DATABASE_URL: pgvector 0.7 or newer is needed, not {row['extversion']} "
+            f"COMMONPLACE_DATABASE_URL: pgvector 0.8 or newer is needed, not {row['extversion']} "
             "(ALTER EXTENSION vector UPDATE)."
         )
     return str(row["nspname"])

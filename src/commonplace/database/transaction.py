@@ -16,7 +16,7 @@ Values = Mapping[str, Any]
 
 
 class WireVector(bytes):
-    """A vector in the binary form that Postgres takes for a `halfvec` column."""
+    """A value in the binary form that Postgres takes for its column: a vector, an array, a UUID."""
 
 
 class Tx(Protocol):
@@ -79,7 +79,10 @@ class DeferredWork:
         self._deferred.setdefault(work, []).append(value)
 
     def run_deferred(self) -> None:
-        for work, values in (self._deferred or {}).items():
+        # In one order for all transactions, so that no two wait for each other's locks.
+        for work, values in sorted(
+            (self._deferred or {}).items(), key=lambda deferred: deferred[0].__module__
+        ):
             work(self, values)
 
     def drop_deferred(self) -> None:

@@ -228,6 +228,7 @@ class Ticket(NamedTuple):
 
 # The kinds of background jobs.
 INGEST = "ingest"  # read the source of an item that was accepted unread
+INDEX = "index"  # make or drop the indexes of a large library
 EMBED = "embed"  # compute vectors of sections
 TRANSFORM = "transform"  # write summary, key points, tags and category
 TRANSCRIBE = "transcribe"  # turn a recording into text

@@ -26,7 +26,7 @@ from commonplace.database import Tx
 from commonplace.model import new_id
 from commonplace.search_index import change_log
 
-FORMAT = 4  # changes with the meaning of the arrays
+FORMAT = 5  # changes with the meaning of the arrays
 UNUSED_DAYS = 1  # after which an outdated file is deleted
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")

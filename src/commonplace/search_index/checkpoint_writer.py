@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from commonplace.database import Database
 from commonplace.search_index.checkpoint import Checkpoints
-from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.in_memory import InMemoryIndex
 from commonplace.search_index.library_index import LibraryIndex
 
 SECONDS, TIDY_SECONDS = 60.0, 3_600.0
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class CheckpointWriter:
-    def __init__(self, db: Database, index: SectionIndex, checkpoints: Checkpoints) -> None:
+    def __init__(self, db: Database, index: InMemoryIndex, checkpoints: Checkpoints) -> None:
         self._db, self._index, self._checkpoints = db, index, checkpoints
         self._stopping = asyncio.Event()
         self._running: asyncio.Task[None] | None = None

@@ -1,120 +1,129 @@
-"""Sections made searchable: rows with their terms, and one index per library in memory."""
+"""What both engines' search indexes do: keep sections searchable, and search them.
 
-import threading
+On SQLite the index is in memory, on Postgres in tables. Methods with `tx` run inside the caller's
+transaction.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
 
 from commonplace.database import Database, Table, Tx, as_json
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
-from commonplace.search_index import change_log, checkpoint, filters, library_index
-from commonplace.search_index.vectors import FORMATS
-from commonplace.text.stems import pack_terms
 
-LIBRARIES_KEPT = 64  # libraries that stay in memory
 _LOT = 1_000  # sections that are written at once
-
 _SECTION = (
     "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
 )
 
+Written = tuple[Item, int, Section]  # with the section's id
 
-class SectionIndex:
-    """Methods with `tx` run inside the caller's transaction."""
 
-    def __init__(self, checkpoints: checkpoint.Checkpoints) -> None:
-        self._checkpoints = checkpoints
-        self._libraries: dict[str, library_index.LibraryIndex] = {}
-        self._guard = threading.Lock()
+class SectionIndex(ABC):
+    vector_column: str  # of `vectors AS v`, for decode_vectors
+    terms_column: str  # of the table that terms_join joins to `sections AS s`, for decode_terms
+    terms_join: str
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
         """Insert the sections, and the vectors they carry, of items of one library."""
         each = ((item, section) for item, sections in cut for section in sections)
         while lot := list(islice(each, _LOT)):
-            _insert(tx, lot, stamp)
-        change_log.note(tx, [(item.library_id, item.id) for item, _ in cut])
+            self._insert_terms(tx, _insert(tx, lot), stamp)
 
+    def replace(self, tx: Tx, item: Item, sections: Sequence[Section], stamp: str) -> None:
+        """Give an item other sections."""
+        self.remove(tx, item.library_id, item.id)
+        self.insert(tx, [(item, sections)], stamp)
+
+    @abstractmethod
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
-        tx.run(
-            "DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
-            library_id=library_id,
-            item_id=item_id,
-        )
-        change_log.note(tx, [(library_id, item_id)])
+        """Delete the sections of an item, before the item itself if that is deleted too."""
 
-    def refile(self, tx: Tx, library_id: str, item_id: str) -> None:
-        """Record that the item's folders have changed."""
-        change_log.note(tx, [(library_id, item_id)])
+    @abstractmethod
+    def refile(
+        self,
+        tx: Tx,
+        library_id: str,
+        item_id: str,
+        *,
+        added: Collection[str] = (),
+        left: Collection[str] = (),
+    ) -> None:
+        """Record the folders that the item was put into and taken out of."""
 
+    @abstractmethod
+    def drop_folder(self, tx: Tx, library_id: str, folder_id: str, item_ids: Sequence[str]) -> None:
+        """Record that a folder with these items was deleted."""
+
+    @abstractmethod
     def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        form = FORMATS[tx.engine]
-        tx.many(
-            form.put,
-            [
-                {"id": section_id, "stamp": stamp, "vector": form.value(vector)}
-                for section_id, vector in vectors
-            ],
-        )
-        given = tx.all(
-            "SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
-            ids=[section_id for section_id, _ in vectors],
-        )
-        if given:
-            change_log.note(tx, [(row["library_id"], row["item_id"]) for row in given])
+        """Store float16 vectors by section id; deleted sections are passed over."""
 
     def vectors(
         self, tx: Tx, library_id: str, item_ids: Sequence[str]
     ) -> dict[int, tuple[str, bytes]]:
         """Return stamp and float16 bytes by section id."""
-        form = FORMATS[tx.engine]
         return {
-            row["section_id"]: (row["stamp"], form.matrix([row["vector"]]).tobytes())
+            row["section_id"]: (row["stamp"], self.decode_vectors([row["vector"]]).tobytes())
             for row in tx.all(
-                f"""SELECT section_id, stamp, {form.column} AS vector
-                    FROM vectors
-                    WHERE library_id = :library_id AND item_id IN :ids""",
+                f"""SELECT v.section_id, v.stamp, {self.vector_column} AS vector
+                    FROM vectors AS v WHERE v.library_id = :library_id AND v.item_id IN :ids""",
                 library_id=library_id,
                 ids=list(item_ids),
             )
         }
 
+    @abstractmethod
     def matches(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
     ) -> Matches:
-        snapshot, current = self._library(scope.library_id).snapshot(
-            tx, None if question.vector is None else question.stamp
-        )
-        return snapshot.matches(
-            tx, question, *filters.pools(tx, snapshot, scope, where or ItemFilter(), current)
-        )
+        """Return the best sections of both kinds of search, in no order, each with both scores."""
 
+    def with_vectors(self, found: Matches) -> Matches:
+        """Return matches whose vectors can be read after the transaction, too."""
+        return found
+
+    @abstractmethod
     def frequencies(
         self, tx: Tx, scope: Scope, terms: Collection[int]
     ) -> tuple[dict[int, int], int]:
-        snapshot, current = self._library(scope.library_id).snapshot(tx, None)
-        _, counted = filters.pools(tx, snapshot, scope, filters.SEARCHABLE, current)
-        return snapshot.frequencies(terms, counted)
+        """Return how many sections that the scope may search have each term, and how many there
+        are."""
 
-    def libraries(self) -> list[library_index.LibraryIndex]:
-        with self._guard:
-            return list(self._libraries.values())
+    @abstractmethod
+    def decode_vectors(self, read: Sequence[bytes]) -> NDArray[np.float16]:
+        """Return a matrix of vectors of one length."""
 
+    @abstractmethod
+    def decode_terms(self, read: Sequence[bytes]) -> NDArray[np.uint32]:
+        """Return all terms, some twice."""
+
+    @abstractmethod
+    def changes(self, tx: Tx, library_id: str) -> int | None:
+        """Return a number that changes with the library's sections, vectors and folders."""
+
+    @abstractmethod
+    def other_stamp(self, tx: Tx, library_id: str, stamp: str) -> bool:
+        """Return whether another embedder made any vector of a library."""
+
+    @abstractmethod
+    def clear(self, tx: Tx) -> None:
+        """Forget all libraries, whose items are deleted."""
+
+    @abstractmethod
+    def drop_library(self, tx: Tx, library_id: str) -> None:
+        """Delete what the index's tables keep of a library that has no items."""
+
+    @abstractmethod
     def forget(self, library_id: str) -> None:
-        """Drop all that is kept of a deleted library."""
-        with self._guard:
-            self._libraries.pop(library_id, None)
-        self._checkpoints.forget(library_id)
+        """Drop all that is kept outside of the database of a deleted library."""
 
-    def _library(self, library_id: str) -> library_index.LibraryIndex:
-        """Return the index from memory, or a new one; drops those used longest ago."""
-        with self._guard:
-            library = self._libraries.pop(library_id, None) or library_index.LibraryIndex(
-                library_id, self._checkpoints
-            )
-            self._libraries[library_id] = library
-            while len(self._libraries) > LIBRARIES_KEPT:
-                del self._libraries[next(iter(self._libraries))]
-            return library
+    @abstractmethod
+    def _insert_terms(self, tx: Tx, written: Sequence[Written], stamp: str) -> None: ...
 
 
 class IndexedTable(Table):
@@ -125,7 +134,7 @@ class IndexedTable(Table):
         self._index = index
 
 
-def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
+def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]]) -> list[Written]:
     tx.insert(
         "sections",
         _SECTION,
@@ -159,28 +168,4 @@ def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]], stamp: str) -> None:
             ids=list({item.id for item, _ in lot}),
         )
     }
-    written = [(item, ids[item.id, s.position], s) for item, s in lot]
-    given = [
-        (item.library_id, item.id, section_id, *pack_terms(item.title, s))
-        for item, section_id, s in written
-    ]
-    tx.insert(
-        "section_terms",
-        "library_id, item_id, section_id, length, terms, counts",
-        [(*of_section, length, terms, counts) for *of_section, terms, counts, _, length in given],
-    )
-    tx.insert(
-        "sequences",
-        "section_id, sequence",
-        [(section_id, sequence) for _, _, section_id, _, _, sequence, _ in given],
-    )
-    form = FORMATS[tx.engine]
-    tx.insert(
-        "vectors",
-        f"library_id, item_id, section_id, stamp, {form.name}",
-        [
-            (item.library_id, item.id, section_id, stamp, form.value(s.vector))
-            for item, section_id, s in written
-            if s.vector is not None
-        ],
-    )
+    return [(item, ids[item.id, s.position], s) for item, s in lot]

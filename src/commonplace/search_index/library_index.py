@@ -20,7 +20,7 @@ from commonplace.search_index.checkpoint import Checkpoints, IndexState, Named, 
 from commonplace.search_index.postings import Postings, Rows, Run, merge_runs, pack_postings
 from commonplace.search_index.row_owners import Owners, grow, item_keys
 from commonplace.search_index.snapshot import Snapshot
-from commonplace.search_index.vectors import FORMATS, Format, Vectors
+from commonplace.search_index.vectors import Vectors, halves
 
 RELOAD_FROM = 20_000  # changed items; reading everything again is faster then
 DEAD_SHARE, DEAD_ROWS = 0.2, 1_000  # more than these, and everything is read again
@@ -31,11 +31,8 @@ _MANY_ITEMS = 10  # from which on the memory that reading took is returned
 
 _TERMS = """SELECT item_id, section_id, terms, counts, length FROM section_terms
             WHERE library_id = :library_id"""
-
-
-def _vectors(form: Format) -> str:
-    return f"""SELECT section_id, {form.column} AS vector FROM vectors
-               WHERE library_id = :library_id AND stamp = :stamp"""
+_VECTORS = """SELECT section_id, vector FROM vectors
+              WHERE library_id = :library_id AND stamp = :stamp"""
 
 
 class LibraryIndex:
@@ -186,9 +183,9 @@ class LibraryIndex:
     def _read_vectors(self, tx: Tx, stamp: str) -> None:
         self._snapshot, self._vectors, self._read_much, self._stamp = None, Vectors(), True, None
         self._vectors.reserve(len(self._ids))
-        rows, form = np.arange(self._owners.count), FORMATS[tx.engine]
-        for found in tx.batches(_vectors(form), _ROWS, library_id=self._library_id, stamp=stamp):
-            self._give_vectors(rows, found, form)
+        rows = np.arange(self._owners.count)
+        for found in tx.batches(_VECTORS, _ROWS, library_id=self._library_id, stamp=stamp):
+            self._give_vectors(rows, found)
         self._stamp, self._changed = stamp, self._owners.count  # all vectors are there
 
     def _follow(self, tx: Tx, item_ids: Sequence[str]) -> None:
@@ -226,14 +223,14 @@ class LibraryIndex:
                 )
             )
         if self._stamp is not None:
-            rows, form = self._rows_of(item_ids), FORMATS[tx.engine]
-            found = tx.all(f"{_vectors(form)} AND item_id IN :ids", **which, stamp=self._stamp)
+            rows = self._rows_of(item_ids)
+            found = tx.all(f"{_VECTORS} AND item_id IN :ids", **which, stamp=self._stamp)
             self._vectors.reserve(self._owners.count)
             # Those that have one keep it all the while: others search the same rows.
             self._vectors.forget(
                 rows[~np.isin(self._ids[rows], [row["section_id"] for row in found])]
             )
-            self._give_vectors(rows, found, form)
+            self._give_vectors(rows, found)
 
     def _reserve(self, size: int) -> None:
         self._owners.reserve(size)
@@ -263,7 +260,7 @@ class LibraryIndex:
             )
         )
 
-    def _give_vectors(self, rows: Rows, found: Sequence[Any], form: Format) -> None:
+    def _give_vectors(self, rows: Rows, found: Sequence[Any]) -> None:
         """`rows`: where these sections are, if anywhere."""
         if not found or not len(rows):
             return
@@ -271,7 +268,7 @@ class LibraryIndex:
         ids, wanted = self._ids[order], np.array([row["section_id"] for row in found], np.uint32)
         places = np.minimum(ids.searchsorted(wanted), len(ids) - 1)
         here = ids[places] == wanted
-        self._vectors.set(order[places[here]], form.matrix([row["vector"] for row in found])[here])
+        self._vectors.set(order[places[here]], halves([row["vector"] for row in found])[here])
 
     def _rows_of(self, item_ids: Sequence[str]) -> Rows:
         rows = self._owners.rows_of(item_keys(item_ids))

@@ -1,6 +1,5 @@
 """A library's sections at one moment, searchable from any number of threads."""
 
-import math
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,16 +9,19 @@ from numpy.typing import NDArray
 from commonplace.database import Tx
 from commonplace.model import Words
 from commonplace.ports import Matches, Question, Vector
+from commonplace.search_index.bm25 import (
+    FAINT,
+    K1,
+    PHRASED,
+    Asked,
+    damping,
+    rarity,
+    score_phrases,
+)
 from commonplace.search_index.postings import Rows, Run, Scores
 from commonplace.search_index.row_owners import Owners, item_keys
 from commonplace.search_index.vectors import FAR, SCANNED_AT_ONCE, Vectors, cosines, sign_words
-from commonplace.text.stems import phrase_counts, terms
 
-K1, B = 1.2, 0.75
-MEAN_LENGTH = 150  # terms; a constant: the real mean depends on sections that a scope hides
-PHRASED = 64  # best sections searched for phrases; five times as many rank no better
-PHRASE = 0.75  # the weight of a phrase, whose words have been counted already
-FAINT = 0.01  # the weight of a word that is only part of a phrase, in choosing them
 FEW = 8  # pools smaller than an eighth of all rows are looked up row by row
 EXACT_UP_TO = 2_000  # vectors that are cheaper to compare than to scan
 ONE_SCAN_UP_TO = 8_000  # vectors whose sign bits are all compared
@@ -71,9 +73,7 @@ class Snapshot:
             vectors.has[: len(ids)],
         )
         # How much a section's length damps the weight of a word.
-        self._damped = np.float32(K1 * (1 - B)) + np.float32(K1 * B / MEAN_LENGTH) * lengths.astype(
-            np.float32
-        )
+        self._damped = damping(lengths.astype(np.float32))
         self.pools: dict[Hashable, Pool] = {}
 
     def pool(self, items: Iterable[str] | None, but: Sequence[str] = ()) -> Pool:
@@ -149,18 +149,17 @@ class Snapshot:
         self, tx: Tx, words: Words, limit: int, pool: Pool, counted: Pool
     ) -> tuple[Rows, Scores]:
         """Return the places of the best rows, in order, and the scores of all rows of the pool."""
-        phrases = [tuple(terms(" ".join(phrase))) for phrase in words.phrases]
-        single = {phrase[0] for phrase in phrases if len(phrase) == 1}
-        longer = list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))
-        scores = self._bm25(single, pool, counted)
-        faint = {term for phrase in longer for term in phrase} - single
-        leaning = scores + np.float32(FAINT) * self._bm25(faint, pool, counted) if faint else scores
+        asked = Asked(words)
+        scores = self._bm25(asked.single, pool, counted)
+        leaning = scores
+        if asked.faint:
+            leaning = scores + np.float32(FAINT) * self._bm25(asked.faint, pool, counted)
         ids = self._ids if pool.rows is None else self._ids[pool.rows]
         best = _top(leaning, max(limit, PHRASED), ids)
-        if longer:
+        if asked.phrases:
             chosen = best[_top(leaning[best], PHRASED, ids[best])]
             scores[chosen] += self._by_phrases(
-                tx, longer, chosen if pool.rows is None else pool.rows[chosen], counted.size
+                tx, asked.phrases, chosen if pool.rows is None else pool.rows[chosen], counted.size
             )
         return best[scores[best] > 0], scores
 
@@ -177,7 +176,7 @@ class Snapshot:
                 if pool is counted and pool.rows is not None
                 else self._frequency(term, counted)
             )
-            weight = np.float32(_idf(frequency, counted.size) * (K1 + 1))
+            weight = np.float32(rarity(frequency, counted.size) * (K1 + 1))
             for places, counts in found:
                 scores[places] += weight * (counts / (counts + damped[places]))
         if pool.mask is not None:
@@ -199,19 +198,8 @@ class Snapshot:
                 "SELECT section_id, sequence FROM sequences WHERE section_id IN :ids", ids=ids
             )
         )
-        parts = [by_id.get(section_id, b"") for section_id in ids]
-        sequence, ends = (
-            np.frombuffer(b"".join(parts), np.uint16),
-            np.cumsum([len(part) // 2 for part in parts]),
-        )
-        total, damped = np.zeros(len(rows), np.float32), self._damped[rows]
-        for found in phrase_counts(sequence, ends, phrases):
-            # The candidates hold nearly all rows with the phrase.
-            counts, frequency = found.astype(np.float32), int(np.count_nonzero(found))
-            total += (
-                counts * np.float32(_idf(frequency, size) * (K1 + 1) * PHRASE) / (counts + damped)
-            )
-        return total
+        sequences = [by_id.get(section_id, b"") for section_id in ids]
+        return score_phrases(sequences, phrases, self._damped[rows], size)
 
     # -- by meaning
 
@@ -272,10 +260,6 @@ class Snapshot:
         rows = self._owners.rows_of(item_keys(items))
         rows = rows[: rows.searchsorted(len(self._ids))]  # without rows added since
         return rows[self._alive[rows]]
-
-
-def _idf(frequency: int, size: int) -> float:
-    return math.log1p(max(0.0, size - frequency + 0.5) / (frequency + 0.5))
 
 
 def _top(scores: Scores, limit: int, ids: NDArray[np.uint32]) -> Rows:

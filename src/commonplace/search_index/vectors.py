@@ -5,8 +5,7 @@ themselves lose too much if a model has few dimensions or skewed ones: of the tr
 were among the best 2,000 of 60,000 (static embedder, 256 dimensions); with these projections, .998.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import shake_256
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from commonplace.database.transaction import WireVector
 from commonplace.ports import Vector
 from commonplace.search_index.postings import Rows
 from commonplace.search_index.row_owners import grow
@@ -62,6 +60,11 @@ class Vectors:
         self.has[rows] = False
 
 
+def halves(read: Sequence[bytes]) -> HalfMatrix:
+    """Return a matrix of vectors of one length, as SQLite stores them."""
+    return np.frombuffer(b"".join(read), np.float16).reshape(len(read), -1)
+
+
 def cosines(matrix: HalfMatrix, rows: Rows, vector: Vector) -> NDArray[np.float32]:
     if not len(rows):
         return np.empty(0, np.float32)
@@ -97,57 +100,3 @@ def _projection(dimensions: int) -> NDArray[np.float32]:
     ]
     bits = min(2 * dimensions, max(512, dimensions))
     return np.ascontiguousarray(np.hstack(halves)[:, :bits], np.float32)
-
-
-# -- vectors as each engine stores them: bytes in SQLite, `halfvec` in Postgres
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    column: str  # SQL that reads a vector as bytes
-    name: str  # the column
-    put: str  # SQL that stores :vector of section :id with :stamp, if the section exists
-    value: Callable[[bytes], Any]  # encodes :vector
-    matrix: Callable[[Sequence[bytes]], HalfMatrix]  # decodes vectors of one length
-
-
-def _plain(read: Sequence[bytes]) -> HalfMatrix:
-    return np.frombuffer(b"".join(read), np.float16).reshape(len(read), -1)
-
-
-def _sent(read: Sequence[bytes]) -> HalfMatrix:
-    """Decode the wire format: two 16-bit numbers, then big-endian elements."""
-    return np.frombuffer(b"".join(read), ">f2").reshape(len(read), -1)[:, 2:].astype(np.float16)
-
-
-def _to_send(vector: bytes) -> WireVector:
-    halves = np.frombuffer(vector, np.float16)
-    return WireVector(np.array([len(halves), 0], ">u2").tobytes() + halves.astype(">f2").tobytes())
-
-
-FORMATS = {
-    "sqlite": Format(
-        "vector",
-        "vector",
-        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
-           vector) SELECT library_id, item_id, id, :stamp, :vector
-           FROM sections
-           WHERE id = :id
-           ON CONFLICT (library_id, item_id, section_id) DO UPDATE
-           SET stamp = excluded.stamp, vector = excluded.vector""",
-        bytes,
-        _plain,
-    ),
-    "postgres": Format(
-        "halfvec_send(embedding)",
-        "embedding",
-        """INSERT INTO vectors (library_id, item_id, section_id, stamp,
-           embedding) SELECT s.library_id, s.item_id, s.id, :stamp, :vector::halfvec
-           FROM sections AS s
-           WHERE s.id = :id FOR KEY SHARE OF s
-           ON CONFLICT (section_id) DO UPDATE
-           SET stamp = excluded.stamp, embedding = excluded.embedding""",
-        _to_send,
-        _sent,
-    ),
-}

@@ -13,7 +13,9 @@ from commonplace.model import Advance, Json, no_advance
 from commonplace.ports import Blobs
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.checkpoint_writer import CheckpointWriter
+from commonplace.search_index.in_memory import InMemoryIndex
 from commonplace.search_index.index import SectionIndex
+from commonplace.search_index.postgres.index import PostgresIndex
 from commonplace.settings import Settings
 from commonplace.store import (
     backup,
@@ -44,15 +46,20 @@ CHECKPOINT_SECTIONS = 10_000  # of a library whose index is also saved to disk
 class Store(Table):
     def __init__(self, db: Database, checkpoints: Checkpoints) -> None:
         super().__init__(db)
-        index = SectionIndex(checkpoints)
-        self._index = index
         self._checkpoints = checkpoints
-        self._keeper = CheckpointWriter(db, index, checkpoints)
+        self._keeper: CheckpointWriter | None = None
+        index: SectionIndex
+        if db.engine == "postgres":
+            index = PostgresIndex(jobs.enqueue_index)
+        else:
+            index = InMemoryIndex(checkpoints)
+            self._keeper = CheckpointWriter(db, index, checkpoints)
+        self._index = index
         self.people = people.People(db, index)
         self.tokens = people.Tokens(db)
         self.accounts = accounts.Accounts(db)
         self.oauth = oauth.OAuth(db)
-        self.figures = statistics.Statistics(db)
+        self.figures = statistics.Statistics(db, index)
         self.folders = folders.Folders(db, index)
         self.items = items.Items(db, index)
         self.tags = tags.Tags(db, index)
@@ -76,7 +83,8 @@ class Store(Table):
     async def open(self) -> None:
         """Connect, and create the schema if it is missing, under a lock."""
         await self._db.open()
-        self._keeper.start()
+        if self._keeper:
+            self._keeper.start()
 
     @reads
     def ping(self, tx: Tx) -> None:
@@ -152,7 +160,8 @@ class Store(Table):
             tx.run(f"DROP SCHEMA {tx.scalar('SELECT quote_ident(current_schema())')} CASCADE")
 
     async def close(self) -> None:
-        await self._keeper.stop()
+        if self._keeper:
+            await self._keeper.stop()
         await self._db.close()
 
 

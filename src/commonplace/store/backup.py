@@ -296,7 +296,7 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         for library_id, item_id in found:
             delete_items(tx, index, library_id, [item_id], None)
     tx.drop_deferred()  # the log is replaced too
-    tx.run("DELETE FROM checkpoints")
+    index.clear(tx)
     for table in reversed(TABLES):
         if table != "sections":
             tx.run(f"DELETE FROM {table}")

@@ -126,8 +126,7 @@ class Folders(IndexedTable):
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)
         _move_up(tx, scope.library_id, folder_id)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
-        for item_id in sorted(held):
-            self._index.refile(tx, scope.library_id, item_id)
+        self._index.drop_folder(tx, scope.library_id, folder_id, sorted(held))
         log.record(tx, EventType.CHANGED, scope.library_id, sorted(held), scope.actor)
 
 

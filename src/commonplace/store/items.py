@@ -220,8 +220,7 @@ class Items(item_queries.ItemQueries):
         if after.content_id != before.content_id:
             versions.keep_version(tx, before, after)
         if sections is not None:
-            self._index.remove(tx, after.library_id, after.id)
-            self._index.insert(tx, [(after, sections)], stamp)
+            self._index.replace(tx, after, sections, stamp)
         insert_jobs(tx, jobs)
         log.record_updated(tx, before, after, scope.actor)
         return after
@@ -334,15 +333,16 @@ class Items(item_queries.ItemQueries):
         held = item_folders.folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]) if added else ():
-            tx.run(
+            filed = tx.column(
                 """INSERT INTO folder_items (library_id, folder_id, item_id)
                    SELECT library_id, id, :item_id FROM folders
-                   WHERE library_id = :library_id AND id IN :added ON CONFLICT DO NOTHING""",
+                   WHERE library_id = :library_id AND id IN :added ON CONFLICT DO NOTHING
+                   RETURNING folder_id""",
                 library_id=item.library_id,
                 item_id=item_id,
                 added=added,
             )
-            self._index.refile(tx, item.library_id, item_id)
+            self._index.refile(tx, item.library_id, item_id, added=filed)
             log.record(tx, EventType.CHANGED, item.library_id, [item_id], actor)
         return added
 
@@ -355,14 +355,14 @@ class Items(item_queries.ItemQueries):
 
     def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str], actor: str | None) -> None:
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]):
-            tx.run(
+            left = tx.column(
                 """DELETE FROM folder_items WHERE library_id = :library_id
-                   AND item_id = :item_id AND folder_id IN :folder_ids""",
+                   AND item_id = :item_id AND folder_id IN :folder_ids RETURNING folder_id""",
                 library_id=item.library_id,
                 item_id=item_id,
                 folder_ids=list(folder_ids),
             )
-            self._index.refile(tx, item.library_id, item_id)
+            self._index.refile(tx, item.library_id, item_id, left=left)
             log.record_unfiled(tx, item.library_id, item_id, folder_ids, actor)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, scope_sql, writes
-from commonplace.model import EventType, Item, Job, JobState, Json, Scope, new_id, now
+from commonplace.model import INDEX, EventType, Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
 from commonplace.store.events import log
 
@@ -51,6 +51,17 @@ def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
         ", ".join(_COLUMNS),
         [tuple(rows.column(getattr(job, name)) for name in _COLUMNS) for job in jobs],
     )
+
+
+def enqueue_index(tx: Tx, library_id: str) -> None:
+    """Queue the job that makes or drops a library's indexes, unless it is waiting already."""
+    if not tx.one(
+        """SELECT 1 FROM jobs WHERE library_id = :library_id AND kind = :kind
+           AND state = 'queued' LIMIT 1""",
+        library_id=library_id,
+        kind=INDEX,
+    ):
+        insert_jobs(tx, [Job(new_id(), library_id, None, INDEX)])
 
 
 class Jobs(Table):

@@ -12,7 +12,6 @@ from commonplace.database.columns import from_micros
 from commonplace.model import Dated, Item, ItemFilter, Passage, Scope, Scored, Section, Words
 from commonplace.ports import Matches, Profile, Question, Vector
 from commonplace.search_index.index import IndexedTable
-from commonplace.search_index.vectors import FORMATS
 from commonplace.store import rows
 
 _CHUNK = 1000
@@ -25,7 +24,8 @@ _PASSAGE = """SELECT s.id, s.item_id, i.public_id, i.entity_type, i.title, i.url
                      i.origin, {added_by},
                      i.valid_until, i.review_by
               FROM sections AS s CROSS JOIN items AS i
-              WHERE i.library_id = s.library_id || '' AND i.id = s.item_id"""
+              WHERE s.library_id = :library_id AND i.library_id = s.library_id || ''
+              AND i.id = s.item_id"""
 _ADDED_BY = (
     "(SELECT t.name FROM tokens AS t WHERE t.library_id = i.library_id AND t.id = i.created_by)"
 )
@@ -90,14 +90,14 @@ class Sections(IndexedTable):
         self, scope: Scope, words: Words, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
         """Return the best sections by words. Scores are above 0 and compare within one answer."""
-        found = await self.matches(scope, Question(words, None, "", limit), where)
+        found = await self._matches(scope, Question(words, None, "", limit), where)
         return _best_first(found.ids, found.keyword)[:limit]
 
     async def nearest(
         self, scope: Scope, vector: Vector, stamp: str, limit: int, where: ItemFilter | None = None
     ) -> list[Scored]:
         """Return the best sections by cosine similarity."""
-        found = await self.matches(scope, Question(None, vector, stamp, limit), where)
+        found = await self._matches(scope, Question(None, vector, stamp, limit), where)
         return _by_cosine(found)[:limit]
 
     @reads
@@ -122,6 +122,14 @@ class Sections(IndexedTable):
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None = None
     ) -> Matches:
         """Return the best sections of both kinds of search, in no order, each with both scores."""
+        found = self._index.matches(tx, scope, question, where)
+        return self._index.with_vectors(found)
+
+    @reads
+    def _matches(
+        self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None
+    ) -> Matches:
+        """Return matches without vectors."""
         return self._index.matches(tx, scope, question, where)
 
     @reads
@@ -170,8 +178,8 @@ class Sections(IndexedTable):
             for section_id, title, added, published in tx.tuples(
                 f"""SELECT s.id, i.title, i.created_at, i.published_at
                     FROM sections AS s CROSS JOIN items AS i
-                    WHERE i.library_id = s.library_id || '' AND i.id = s.item_id
-                    AND s.id IN :ids AND {scope_sql.visible(scope)}""",
+                    WHERE s.library_id = :library_id AND i.library_id = s.library_id || ''
+                    AND i.id = s.item_id AND s.id IN :ids AND {scope_sql.visible(scope)}""",
                 ids=list(section_ids),
                 **scope_sql.within(scope),
             )
@@ -186,7 +194,7 @@ class Sections(IndexedTable):
         return [
             rows.passage(row)
             for row in tx.tuples(
-                f"""{_passage(scope)} AND s.library_id = :library_id AND s.item_id IN :ids
+                f"""{_passage(scope)} AND s.item_id IN :ids
                     AND s.position = 0 AND {scope_sql.visible(scope)} AND {matching}""",
                 ids=list(item_ids),
                 **scope_sql.within(scope),
@@ -200,9 +208,8 @@ class Sections(IndexedTable):
     ) -> tuple[list[str], NDArray[np.float32]]:
         """Return the ids of items whose first passage has a vector of this stamp, and a matrix
         with a row for each."""
-        codec = FORMATS[tx.engine]
         found = tx.tuples(
-            f"""SELECT s.item_id, {codec.column} FROM sections AS s
+            f"""SELECT s.item_id, {self._index.vector_column} FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
                 {_VECTORS}
                 WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position = 0
@@ -213,7 +220,7 @@ class Sections(IndexedTable):
         )
         if not found:
             return [], np.zeros((0, 1), np.float32)
-        matrix = codec.matrix([vector for _, vector in found])
+        matrix = self._index.decode_vectors([vector for _, vector in found])
         return [item_id for item_id, _ in found], matrix.astype(np.float32)
 
     @reads
@@ -244,14 +251,13 @@ class Sections(IndexedTable):
     @reads
     def profiles(self, tx: Tx, scope: Scope, item_ids: Sequence[str], stamp: str) -> list[Profile]:
         """Return the profiles of items that have vectors of this stamp, by id."""
-        codec = FORMATS[tx.engine]
+        index = self._index
         found = tx.tuples(
-            f"""SELECT i.id, i.public_id, i.title, i.entity_type, s.position, w.terms,
-                       {codec.column}
+            f"""SELECT i.id, i.public_id, i.title, i.entity_type, s.position, {index.terms_column},
+                       {index.vector_column}
                 FROM sections AS s
                 JOIN items AS i ON i.library_id = s.library_id AND i.id = s.item_id
-                JOIN section_terms AS w ON w.library_id = s.library_id AND w.item_id = s.item_id
-                     AND w.section_id = s.id
+                {index.terms_join}
                 {_VECTORS}
                 WHERE s.library_id = :library_id AND s.item_id IN :ids AND s.position < :sections
                 AND {scope_sql.visible(scope)} ORDER BY i.id, s.position""",
@@ -264,9 +270,9 @@ class Sections(IndexedTable):
         for _, group in groupby(found, itemgetter(0)):
             own = list(group)
             item_id, public_id, title, entity_type, *_ = own[0]
-            vectors = codec.matrix([row[6] for row in own]).astype(np.float32)
+            vectors = index.decode_vectors([row[6] for row in own]).astype(np.float32)
             mean = vectors.mean(axis=0)
-            words = b"".join(row[5] for row in own if row[4] < WORDED)
+            terms = index.decode_terms([row[5] for row in own if row[4] < WORDED])
             profiles.append(
                 Profile(
                     item_id,
@@ -275,7 +281,7 @@ class Sections(IndexedTable):
                     entity_type,
                     vectors[0],
                     mean / max(float(np.linalg.norm(mean)), 1e-9),
-                    np.unique(np.frombuffer(words, np.uint32)),
+                    np.unique(terms),
                 )
             )
         return profiles
@@ -321,14 +327,18 @@ class Sections(IndexedTable):
         return done, total
 
     @reads
-    def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope | None = None) -> bool:
-        """Return whether another embedder made any vector, or any that the scope sees."""
-        sql = "SELECT 1 FROM vectors AS v WHERE v.stamp <> :stamp"
-        if scope:
-            sql += f""" AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id
-                       AND {scope_sql.visible(scope)})"""
-        values = scope_sql.within(scope) if scope else {}
-        return tx.one(f"{sql} LIMIT 1", stamp=stamp, **values) is not None
+    def has_other_stamp(self, tx: Tx, stamp: str, scope: Scope) -> bool:
+        """Return whether another embedder made any vector that the scope sees."""
+        if not self._index.other_stamp(tx, scope.library_id, stamp):
+            return False
+        found = tx.one(
+            f"""SELECT 1 FROM vectors AS v WHERE v.library_id = :library_id AND v.stamp <> :stamp
+                AND EXISTS (SELECT 1 FROM items AS i WHERE i.id = v.item_id
+                            AND {scope_sql.visible(scope)}) LIMIT 1""",
+            stamp=stamp,
+            **scope_sql.within(scope),
+        )
+        return found is not None
 
 
 def _passage(scope: Scope) -> str:

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from commonplace.database import Table, Tx, reads, scope_sql
+from commonplace.database import Tx, reads, scope_sql
 from commonplace.model import EVERYTHING, ItemFilter, Scope
+from commonplace.search_index.index import IndexedTable
 
 _DAY = 86_400_000_000
 # Three numbers of each table that change with every write to it.
 _STATE = (
     "SELECT count(*), max(updated_at), sum(revision) FROM items WHERE library_id = :library_id",
     "SELECT count(*), max(created_at), sum(explicit) FROM relations WHERE library_id = :library_id",
-    "SELECT max(seq), 0, 0 FROM changes WHERE library_id = :library_id",
 )
 _SIZE = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
@@ -29,7 +29,7 @@ class Totals:
     by_type: dict[str, int]
 
 
-class Statistics(Table):
+class Statistics(IndexedTable):
     @reads
     def totals(self, tx: Tx, scope: Scope) -> Totals:
         found = tx.tuples(
@@ -106,7 +106,8 @@ class Statistics(Table):
     @reads
     def state(self, tx: Tx, library_id: str) -> str:
         """Return a mark that changes with the library's items, relations, folders and vectors."""
-        found = (tx.tuples(sql, library_id=library_id)[0] for sql in _STATE)
+        found = [tx.tuples(sql, library_id=library_id)[0] for sql in _STATE]
+        found.append((self._index.changes(tx, library_id),))
         return " ".join(":".join(map(str, numbers)) for numbers in found)
 
     @reads

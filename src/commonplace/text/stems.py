@@ -15,6 +15,7 @@ from commonplace.model import Section, normalize
 
 # Halves: what one occurrence counts in each field (docs/lab/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
+NUMBERS = 1_000_000_000  # terms are below: a sparse vector of pgvector has room for as many
 GAP = 0  # between fields, so that no phrase reaches from one into the next
 
 _WORD, _ASCII = (
@@ -79,10 +80,10 @@ def phrase_counts(
 
 @lru_cache(maxsize=200_000)
 def _term(word: str) -> int:
-    """Return a word's stem as 32 bits. Collisions are rare, and only make a word look commoner."""
+    """Return a number for a word's stem. A collision is rare, and makes a word look commoner."""
     stemmer = getattr(_local, "stemmer", None)
     if stemmer is None:
         stemmer = _local.stemmer = Stemmer.Stemmer(
             "english", 0
         )  # not safe to share between threads
-    return zlib.crc32(stemmer.stemWord(word).encode()) or 1
+    return zlib.crc32(stemmer.stemWord(word).encode()) % NUMBERS or 1

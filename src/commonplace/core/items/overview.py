@@ -121,7 +121,7 @@ class Overview(Service):
                 ],
             ),
             await store.sections.coverage(scope, self._embedder.stamp),
-            await store.sections.has_other_stamp(self._embedder.stamp),
+            await store.sections.has_other_stamp(self._embedder.stamp, scope),
             incomplete(*await store.jobs.count_open(EMBED, scope)),
             self._embedder.stamp,
             await store.describe(),
@@ -147,12 +147,13 @@ class Overview(Service):
     async def may_back_up(self, caller: Caller) -> bool:
         """Whether the caller may back up. A backup contains all libraries, so only the first person
         may."""
-        people = await self._store.people.all()
+        first = await self._store.people.first()
         return (
             caller.role is Role.OWNER
             and caller.whole_library
             and not caller.kb_only
-            and caller.person_id == people[0].id
+            and first is not None
+            and caller.person_id == first.id
         )
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:

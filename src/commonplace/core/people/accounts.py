@@ -229,11 +229,9 @@ class Accounts(Service):
 
     async def first_invitation(self) -> str | None:
         """Create a sign-in link for the first person, while they have no other way to sign in."""
-        people = await self._store.people.all()
+        first = await self._store.people.first()
         return (
-            await self.invitation(people[0])
-            if people and not await self.can_sign_in(people[0].id)
-            else None
+            await self.invitation(first) if first and not await self.can_sign_in(first.id) else None
         )
 
     async def invited(self, secret: str) -> Person:

@@ -133,8 +133,8 @@ class Access:
 
     async def owner(self) -> Caller | None:
         """Return the first person, for local use: all capabilities, no limits."""
-        people = await self._store.people.all()
-        return owner_of_library(people[0]) if people else None
+        first = await self._store.people.first()
+        return owner_of_library(first) if first else None
 
     async def admit(self, caller: Caller, needs: Needs, target: str | None = None) -> None:
         """Allow a call and count it, or raise the reason why not."""

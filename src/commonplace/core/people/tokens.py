@@ -57,12 +57,13 @@ class People(Service):
     async def ensure_owner(self) -> Person:
         """Return the first person, creating them on the first start. Concurrent starts create
         one."""
-        people = await self._store.people.all()
-        if not people:
+        first = await self._store.people.first()
+        if first is None:
             with suppress(NameTaken):
                 return await self.create("Owner", "owner@localhost")
-            people = await self._store.people.all()
-        return people[0]
+            first = await self._store.people.first()
+        assert first is not None
+        return first
 
     async def first_token(self) -> str | None:
         """Create the owner's first token and return its secret; None if it exists."""

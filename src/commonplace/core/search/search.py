@@ -61,13 +61,12 @@ class Search(Service):
     _similarity: SimilarityScale
     clock: Callable[[], datetime] = now
     _known: dict[Scope, tuple[float, str | None]] = field(default_factory=dict, init=False)
-    _stale: tuple[float, bool] = field(default=(0.0, False), init=False)
 
     async def warm(self) -> None:
         """Load the model and the first person's index, so that the first search is fast."""
         vector = await self._embedder.query("ready")
         await self._similarity.scale()
-        for person in (await self._store.people.all())[:1]:
+        if person := await self._store.people.first():
             await self._store.sections.matches(
                 Scope(person.id), Question(None, vector, self._embedder.stamp, 1)
             )
@@ -225,17 +224,12 @@ class Search(Service):
     async def _degraded(self, scope: Scope) -> str | None:
         """Say why sections of the scope lack vectors. Cached for a moment: it changes slowly."""
         at = time.monotonic()
-        if at > self._stale[0]:
-            stale = await self._store.sections.has_other_stamp(self._embedder.stamp)
-            self._stale = (at + (RECHECK_SECONDS if stale else 300), stale)
         known = self._known.get(scope)
         if known is None or at > known[0]:
             if len(self._known) > 10_000:
                 self._known.clear()
             # Only within the scope: other items' state must not be revealed.
-            stale = self._stale[1] and await self._store.sections.has_other_stamp(
-                self._embedder.stamp, scope
-            )
+            stale = await self._store.sections.has_other_stamp(self._embedder.stamp, scope)
             said = (
                 OTHER_EMBEDDER
                 if stale

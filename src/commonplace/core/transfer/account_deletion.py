@@ -19,7 +19,8 @@ class AccountDeletion:
 
     async def obstacle(self, visitor: Visitor) -> str:
         """Return why the account cannot be deleted, or ""."""
-        if (await self._store.people.all())[0].id == visitor.person.id:
+        first = await self._store.people.first()
+        if first and first.id == visitor.person.id:
             return "You are this server's first person, whose account cannot be deleted."
         if len(await self._store.members.of_library(visitor.person.id)) > 1:
             return "Your library has other members. Remove them first."

@@ -4,7 +4,7 @@
 --
 -- Times are microseconds since 1970, flags are 0 or 1, lists and objects are JSON text.
 -- library_id leads the primary key of every table that belongs to one library, so that libraries
--- can be spread over shards by it. Exceptions: sections and changes are numbered, sign-in belongs
+-- can be spread over shards by it. Exceptions: sign-in belongs
 -- to people, OAuth clients to the server, and contents are shared by all libraries.
 -- Long columns come last where it matters: a row is read from its start, and long texts take pages
 -- of their own.
@@ -19,6 +19,7 @@ CREATE TABLE people (
   created_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX people_email ON people (lower(email));
+CREATE INDEX people_oldest ON people (created_at, id);
 
 CREATE TABLE libraries (
   id TEXT PRIMARY KEY,
@@ -432,10 +433,11 @@ CREATE INDEX saves_newest ON saves (library_id, saved_at);
 CREATE INDEX saves_item ON saves (owner_id, item_id);
 
 
--- Sections: the passages that search finds
+-- Sections: the passages that search finds. Rows of the four tables after the first are written and
+-- deleted with its rows (search_index/postgres/index.py).
 
 CREATE TABLE sections (
-  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- never reused: indexes in memory hold them
+  id BIGINT GENERATED ALWAYS AS IDENTITY,
   library_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
   position INTEGER NOT NULL,
@@ -446,85 +448,73 @@ CREATE TABLE sections (
   key_points TEXT NOT NULL,
   extra TEXT NOT NULL,       -- derived search words: parts of identifiers, pairs of CJK characters
   text TEXT NOT NULL,
+  PRIMARY KEY (id, library_id),
   UNIQUE (library_id, item_id, position),
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
 
--- Each distinct term of a section and its weight. Not in sections, so that a library's terms are
--- read without its texts.
-CREATE TABLE section_terms (
-  section_id BIGINT PRIMARY KEY REFERENCES sections (id) ON DELETE CASCADE,
-  library_id TEXT NOT NULL,
-  item_id TEXT NOT NULL,
-  length INTEGER NOT NULL,
-  terms BYTEA NOT NULL,   -- 32 bits each
-  counts BYTEA NOT NULL   -- 8 bits each
-);
-CREATE INDEX section_terms_item ON section_terms (library_id, item_id);
--- To a compressor they are noise, which would only cost time.
-ALTER TABLE section_terms
-  ALTER terms SET STORAGE EXTERNAL,
-  ALTER counts SET STORAGE EXTERNAL;
+-- The terms of a section with their weights: the part of BM25 that does not depend on other
+-- sections. Its inner product with the terms' rarity is the score.
+CREATE TABLE section_words (
+  library_id UUID NOT NULL,
+  item_id UUID NOT NULL,
+  section_id BIGINT NOT NULL,
+  weights SPARSEVEC(1000000000) NOT NULL,
+  keys INTEGER[],  -- of large libraries: a number for each library and term
+  PRIMARY KEY (library_id, item_id, section_id)
+) WITH (toast_tuple_target = 8160);
+-- Long rows lose their keys first: searches read all weights of a small library.
+ALTER TABLE section_words
+  ALTER weights SET STORAGE MAIN,
+  ALTER keys SET STORAGE EXTERNAL;
+CREATE INDEX section_words_keys ON section_words USING gin (keys) WITH (fastupdate = off)
+  WHERE keys IS NOT NULL;
 
 -- All terms in order, 16 bits each, to find phrases in.
 CREATE TABLE sequences (
-  section_id BIGINT PRIMARY KEY REFERENCES sections (id) ON DELETE CASCADE,
-  sequence BYTEA NOT NULL
-);
-ALTER TABLE sequences ALTER sequence SET STORAGE EXTERNAL;
-
-CREATE TABLE vectors (
-  section_id BIGINT PRIMARY KEY REFERENCES sections (id) ON DELETE CASCADE,
   library_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
+  section_id BIGINT NOT NULL,
+  sequence BYTEA NOT NULL,
+  PRIMARY KEY (library_id, item_id, section_id)
+);
+-- To a compressor they are noise, which would only cost time.
+ALTER TABLE sequences ALTER sequence SET STORAGE EXTERNAL;
+
+-- Large libraries have a partial HNSW index each, which a job makes: nearest_<library>_<stamp>.
+CREATE TABLE vectors (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  section_id BIGINT NOT NULL,
   stamp TEXT NOT NULL,  -- the embedding model
-  embedding HALFVEC NOT NULL
+  embedding HALFVEC NOT NULL,
+  PRIMARY KEY (library_id, item_id, section_id)
 );
 ALTER TABLE vectors ALTER embedding SET STORAGE PLAIN;
-CREATE INDEX vectors_item ON vectors (library_id, item_id);
+CREATE INDEX vectors_stamp ON vectors (library_id, stamp);
 
+-- How many sections a library has, and each of its folders. Writers to a library take its row
+-- before they commit, so that the counts are always exact.
+CREATE TABLE scope_sizes (
+  library_id UUID NOT NULL,
+  folder_id UUID NOT NULL,  -- zeros: the whole library
+  sections BIGINT NOT NULL,
+  counted BOOLEAN NOT NULL DEFAULT false,  -- whether its terms are in term_counts
+  -- These three only of whole libraries.
+  changes BIGINT NOT NULL DEFAULT 0,       -- writes so far
+  keyed INTEGER NOT NULL DEFAULT 0,        -- whether section_words has keys: 1 new rows, 2 all rows
+  nearest TEXT,                            -- the stamp whose vectors have an HNSW index
+  PRIMARY KEY (library_id, folder_id)
+) WITH (fillfactor = 50);
 
--- What keeps the indexes in memory current
-
--- Items whose sections changed. Every process on this database reads these rows to catch up.
--- Sequence numbers are given out before their transactions end, in any order, so readers go by the
--- transaction: their snapshot tells which may still be in progress.
-CREATE TABLE changes (
-  seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
-  library_id TEXT NOT NULL,
-  item_id TEXT NOT NULL
-);
-CREATE INDEX changes_library ON changes (library_id, xid);
-CREATE INDEX changes_xid ON changes (xid);
-
--- Search results depend on an item's status and type too.
-CREATE FUNCTION items_restated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO changes (library_id, item_id) VALUES (new.library_id, new.id);
-  RETURN NULL;
-END $$;
-CREATE TRIGGER items_restated AFTER UPDATE OF status, entity_type ON items
-  FOR EACH ROW WHEN (old.status <> new.status OR old.entity_type <> new.entity_type)
-  EXECUTE FUNCTION items_restated();
-
--- The oldest changes are deleted. Whoever has read a library's changes beyond this mark has missed
--- none, however much was written to other libraries.
-CREATE TABLE forgotten (
-  library_id TEXT PRIMARY KEY,
-  mark BIGINT NOT NULL
-);
-
--- The index files that belong to this database: a file equals the rows as they were at its mark in
--- changes. An older copy of the database, or another one, has no row for the file.
-CREATE TABLE checkpoints (
-  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
-  id TEXT NOT NULL,
-  mark BIGINT NOT NULL,
-  server TEXT NOT NULL,         -- whose transactions the mark counts
-  migrations INTEGER NOT NULL,  -- how many had run: one may give the rows another meaning
-  PRIMARY KEY (library_id, id)
-);
+-- How many sections of a library or folder have each term.
+CREATE TABLE term_counts (
+  library_id UUID NOT NULL,
+  folder_id UUID NOT NULL,
+  term INTEGER NOT NULL,
+  sections INTEGER NOT NULL,
+  PRIMARY KEY (library_id, folder_id, term)
+) WITH (fillfactor = 80);
 
 
 -- Events: what happened to the items of a library, for 7 days. No texts.

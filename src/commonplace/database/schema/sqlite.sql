@@ -19,6 +19,7 @@ CREATE TABLE people (
   created_at BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX people_email ON people (lower(email));
+CREATE INDEX people_oldest ON people (created_at, id);
 
 CREATE TABLE libraries (
   id TEXT PRIMARY KEY,

@@ -119,7 +119,7 @@ async def _examine(
     }
     if services.settings.embedder in ENGLISH_EMBEDDERS:
         facts["languages"] = "by meaning English only, by keyword all (see COMMONPLACE_EMBEDDER)"
-    if await services.store.sections.has_other_stamp(services.embedder.stamp):
+    if await services.store.sections.has_other_stamp(services.embedder.stamp, caller.scope):
         problems.append("Some vectors were made by another embedder: run `commonplace reindex`.")
     elif done < total and not jobs.get("queued") and not jobs.get("running"):
         problems.append(

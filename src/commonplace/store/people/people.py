@@ -32,6 +32,11 @@ class People(IndexedTable):
         return rows.every(tx, Person, "SELECT * FROM people ORDER BY created_at, id")
 
     @reads_inline
+    def first(self, tx: Tx) -> Person | None:
+        """Return the server's first person."""
+        return rows.first(tx, Person, "SELECT * FROM people ORDER BY created_at, id LIMIT 1")
+
+    @reads_inline
     def role(self, tx: Tx, person_id: str, library_id: str) -> str | None:
         return tx.recall(_role, person_id, library_id)
 
@@ -48,6 +53,7 @@ class People(IndexedTable):
             raise Conflict("The library has other members: remove them first.")
         if tx.one("SELECT 1 FROM items WHERE library_id = :id", id=person_id):
             raise Conflict("Something was added to the library just now; try again.")
+        self._index.drop_library(tx, person_id)
         for sql in (
             "DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL",
             """DELETE FROM idempotency_keys
