@@ -15,7 +15,7 @@ from commonplace.core.entities.model_verdicts import Verdicts
 from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.events.events import Events, Poller
 from commonplace.core.events.webhooks import Sender, WebhookJobs, Webhooks
-from commonplace.core.ingest.pipeline import EmbedJobs, IngestPipeline, TransformJobs
+from commonplace.core.ingest.pipeline import EmbedJobs, IndexJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import (
     Quota,
@@ -57,7 +57,7 @@ from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model import EMBED, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM, WEBHOOK
+from commonplace.model import EMBED, INDEX, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM, WEBHOOK
 from commonplace.ports import (
     Blobs,
     Captions,
@@ -192,6 +192,7 @@ def build_services(
     sender = Sender(fetcher, settings)
     handlers: dict[str, Handler] = {
         EMBED: EmbedJobs(store, embedder),
+        INDEX: IndexJobs(store, embedder),
         WEBHOOK: WebhookJobs(store, access, sender),
         LINK: LinkJobs(store, auto_linker),
         REMOVE: RemoveJobs(store, epics),

@@ -32,6 +32,7 @@ FEW = 4  # rows that are faster to send one by one than to copy
 # Rows copied into a table before it is analyzed, and the factor until the next time.
 ANALYZE_FROM, ANALYZE_FACTOR = 500, 4
 INT8 = psycopg.adapters.types["int8"].oid
+_BUILD_MEMORY = "SET maintenance_work_mem = '256MB'"  # HNSW of 200,000 vectors; slower with less
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
 # Types of columns for COPY, where they are not text.
@@ -196,9 +197,23 @@ class PostgresDatabase:
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         return await self._threads.run(lambda: self._with_retries(False, work, args, kwargs))
 
+    async def define(self, statement: str) -> None:
+        await self._threads.run(lambda: self._define(statement))
+
     async def close(self) -> None:
         self._threads.close()
         self._pool.close()
+
+    def _define(self, statement: str) -> None:
+        try:
+            with psycopg.connect(
+                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
+            ) as connection:
+                connection.execute(self._search_path)
+                connection.execute(_BUILD_MEMORY)
+                connection.execute(statement.encode())
+        except _LOST as error:
+            _explain(error)
 
     def _with_retries(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         """Retry after a conflicting write, and after a connection lost before the commit."""

@@ -178,6 +178,9 @@ class SqliteDatabase:
         result: T = await self._writes.write(work, args, kwargs)
         return result
 
+    async def define(self, statement: str) -> None:
+        raise NotImplementedError
+
     async def close(self) -> None:
         self._readers.close()
         self._writer.close()

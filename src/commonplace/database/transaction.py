@@ -106,6 +106,9 @@ class Database(Protocol):
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
         """Run `work(tx, ...)` and commit, or change nothing. It may run again after a deadlock."""
 
+    async def define(self, statement: str) -> None:
+        """Run a statement outside of a transaction. Only Postgres has such statements."""
+
     async def close(self) -> None: ...
 
 

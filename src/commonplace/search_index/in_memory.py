@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from commonplace.database import Tx
+from commonplace.database import Database, Tx
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, checkpoint, filters, library_index
@@ -104,6 +104,9 @@ class InMemoryIndex(SectionIndex):
             )
             is not None
         )
+
+    async def maintain(self, db: Database, library_id: str, stamp: str) -> None:
+        """Libraries of all sizes are searched alike."""
 
     def clear(self, tx: Tx) -> None:
         tx.run("DELETE FROM checkpoints")

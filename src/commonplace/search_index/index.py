@@ -111,6 +111,10 @@ class SectionIndex(ABC):
         """Return whether another embedder made any vector of a library."""
 
     @abstractmethod
+    async def maintain(self, db: Database, library_id: str, stamp: str) -> None:
+        """Make or drop what the size of a library asks for. `stamp`: of the embedder in use."""
+
+    @abstractmethod
     def clear(self, tx: Tx) -> None:
         """Forget all libraries, whose items are deleted."""
 

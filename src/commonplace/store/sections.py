@@ -314,6 +314,10 @@ class Sections(IndexedTable):
         """Store float16 vectors by section id; deleted sections are passed over."""
         self._index.set_vectors(tx, stamp, vectors)
 
+    async def maintain(self, library_id: str, stamp: str) -> None:
+        """Make or drop the indexes that the size of a library asks for."""
+        await self._index.maintain(self._db, library_id, stamp)
+
     @reads
     def coverage(self, tx: Tx, scope: Scope, stamp: str) -> tuple[int, int]:
         """Return how many sections have a vector of this stamp, and how many there are."""

@@ -16,6 +16,7 @@ from commonplace.core.jobs.worker import (
     is_transient,
     retry_at,
     retry_or_fail,
+    run_each,
 )
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import (
@@ -169,6 +170,22 @@ class EmbedJobs:
                         for (_, _, section_id, _), vector in zip(document, found, strict=True)
                     ],
                 )
+
+
+@dataclass(eq=False)
+class IndexJobs:
+    """Runs jobs of kind `index`: makes and drops the indexes of large libraries."""
+
+    at_once = 1
+
+    _store: Store
+    _embedder: Embedder
+
+    async def run(self, worker: str, jobs: Sequence[Job]) -> None:
+        async def work(job: Job) -> None:
+            await self._store.sections.maintain(job.library_id, self._embedder.stamp)
+
+        await run_each(self._store, worker, jobs, work)
 
 
 log = logging.getLogger(__name__)

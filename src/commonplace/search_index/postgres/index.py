@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database import Tx
+from commonplace.database import Database, Tx
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index.index import SectionIndex, Written
-from commonplace.search_index.postgres import counts, encoding, plans
+from commonplace.search_index.postgres import counts, encoding, large_libraries, plans
 from commonplace.search_index.postgres.counts import Change
 from commonplace.text.stems import pack_terms
 
@@ -96,9 +96,8 @@ class PostgresIndex(SectionIndex):
         return plans.matches(tx, scope, question, where or ItemFilter())
 
     def with_vectors(self, found: Matches) -> Matches:
-        assert found.vectors is not None
         known = np.flatnonzero(~np.isnan(found.cosines))
-        if not len(known):
+        if found.vectors is None or not len(known):
             return found
         loaded = found.vectors(known)
         return found._replace(vectors=lambda chosen: loaded[known.searchsorted(chosen)])
@@ -133,6 +132,9 @@ class PostgresIndex(SectionIndex):
         )
         found = tx.one(" UNION ALL ".join(ranges), library_id=library_id, stamp=stamp)
         return found is not None
+
+    async def maintain(self, db: Database, library_id: str, stamp: str) -> None:
+        await large_libraries.maintain(db, library_id, stamp)
 
     def clear(self, tx: Tx) -> None:
         for table in ("scope_sizes", "term_counts"):

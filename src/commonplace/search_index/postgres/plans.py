@@ -32,7 +32,7 @@ BEST = 10  # results that must be the true best by words
 SEARCHED = 200  # vectors that HNSW compares with a question, at least
 MOST_SEARCHED = 1_000  # more it does not take
 
-_NOTHING = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
+NOTHING = Matches(np.empty(0, np.int64), np.empty(0, np.float32), np.empty(0, np.float32))
 
 Row = tuple[int, str, float, float, float | None]  # section, item, words, faint words, cosine
 
@@ -40,7 +40,7 @@ Row = tuple[int, str, float, float, float | None]  # section, item, words, faint
 def matches(tx: Tx, scope: Scope, question: Question, where: ItemFilter) -> Matches:
     size = ScopeSize(tx, scope)
     if size.sections == 0:
-        return _NOTHING
+        return NOTHING
     asked = Asked(question.words) if question.words else None
     if size.sections <= COUNTED_INSIDE or not size.kept:
         found, total, complete = _counting(tx, size, question, asked, where)

@@ -1,5 +1,6 @@
 """The statements of searches. The same text for the same shape of a question, to be prepared."""
 
+import re
 from collections.abc import Sequence
 
 from commonplace.model import WRONG, ItemFilter
@@ -8,6 +9,7 @@ from commonplace.text.stems import NUMBERS
 
 SEARCHABLE = ItemFilter(not_statuses=(WRONG,))  # what word frequencies are counted in
 
+_SPECIAL = re.compile(r"[^a-zA-Z0-9_./-]")
 _OF_SECTION = "v.library_id = :library_id AND v.item_id = w.item_id::text"
 _JOIN_VECTORS = f"""LEFT JOIN vectors AS v ON {_OF_SECTION} AND v.section_id = w.section_id
                     AND v.stamp = :stamp"""
@@ -158,4 +160,5 @@ _NO_VECTORS = f"{_NO_ROW}, 0::float8 AS cosine WHERE false"
 
 
 def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    """Quote a text. Colons would be names of values, and are escaped as all special characters."""
+    return "U&'" + _SPECIAL.sub(lambda found: f"\\+{ord(found[0]):06x}", text) + "'"
