@@ -7,6 +7,7 @@ import pytest
 
 from commonplace.settings import Settings
 from commonplace.store import Store, make_store
+from tests.contract.large import use_indexes
 from tests.contract.library import Library
 
 
@@ -52,6 +53,13 @@ async def open_store(place: Settings) -> AsyncIterator[Callable[[], Awaitable[St
 @pytest.fixture
 async def store(open_store: Callable[[], Awaitable[Store]]) -> Store:
     return await open_store()
+
+
+@pytest.fixture(params=["exact", "by indexes"])
+def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small libraries are compared row by row; here they are also searched as large ones are."""
+    if request.param == "by indexes":
+        use_indexes(monkeypatch)
 
 
 @pytest.fixture

@@ -241,11 +241,12 @@ async def test_two_that_replace_each_other_are_both_found(ann: Library, search: 
     assert set(titles(await search.search(owner(ann), "quartz"))) == {"one", "other"}
 
 
+@pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 async def test_a_warm_search_reads_no_library(
     ann: Library, search: Search, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await add(ann, "warm", 0.9)
     await search.warm()
     monkeypatch.setattr(library_index, "_TERMS", "SELECT 'no section is read now'")
-    monkeypatch.setattr(library_index, "_vectors", lambda form: "SELECT 'nor any vector'")
+    monkeypatch.setattr(library_index, "_VECTORS", "SELECT 'nor any vector'")
     assert titles(await search.search(owner(ann), "quartz")) == ["warm"]

@@ -9,7 +9,6 @@ import pytest
 
 from commonplace.model import Item, ItemFilter, ItemRef, Kind, Relation, Scope
 from commonplace.ports import Question
-from commonplace.search_index import snapshot
 from commonplace.text.query_terms import parse_query
 from tests.contract.library import DIMENSIONS, STAMP, Library, unit
 
@@ -55,13 +54,6 @@ FILTERS: dict[str, tuple[ItemFilter, Callable[[Item], bool]]] = {
     ),
     "what nothing has": (ItemFilter(category="none such"), lambda i: False),
 }
-
-
-@pytest.fixture(params=["exact", "by signs"])
-def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "by signs":
-        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
 
 
 @pytest.mark.usefixtures("plan")

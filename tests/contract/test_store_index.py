@@ -10,14 +10,14 @@ import pytest
 from commonplace.database.transaction import Tx
 from commonplace.model import ItemRef, Scope, Scored
 from commonplace.ports import Matches, Question
-from commonplace.search_index import filters, library_index, snapshot
-from commonplace.settings import Settings
-from commonplace.store import Store, make_store
+from commonplace.search_index import filters, library_index
+from commonplace.store import Store
 from commonplace.text.query_terms import parse_query
 from tests.contract.library import STAMP, Library, packed, unit
 
 pytestmark = pytest.mark.anyio
 UP = unit([1, *[0] * 15])
+IN_MEMORY = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 
 
 class Seen:
@@ -44,6 +44,7 @@ class Breaking:
                 raise ConnectionError
 
 
+@IN_MEMORY
 @pytest.mark.parametrize("at", ["section_terms", "FROM vectors"])
 @pytest.mark.parametrize("again", ["the first time", "later"])
 async def test_reading_that_breaks_off_is_begun_again(
@@ -70,6 +71,7 @@ async def test_reading_that_breaks_off_is_begun_again(
     assert await found() == (len(items), len(items))
 
 
+@IN_MEMORY
 async def test_scopes_are_remembered_only_as_far_as_there_is_room(
     ann: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,46 +132,13 @@ async def test_vectors_are_not_lost_to_a_search_that_began_before_they_came(ann:
     assert len(await ann.store.sections.nearest(ann.scope(), UP, STAMP, 10)) == 2
 
 
-async def test_what_was_seen_is_not_undone_by_searches_that_began_before_it(
-    data_dir: object, postgres_url: str, postgres_schema: str
-) -> None:
-    """One change has the lower number of a transaction and is committed last, while another of the same item is still to be
-    looked at again. On SQLite there is nothing to be looked at again."""
-    store = make_store(Settings(database_url=postgres_url, database_schema=postgres_schema))
-    await store.open()
-    ann = await Library.create(store)
-    item = await ann.add("zirconium", title="gone")
-    write, note = store._db.write, lambda tx: store._index.refile(tx, ann.id, item.id)
-    question = Question(parse_query("zirconium"), None, STAMP, 10)
-    assert await ann.found("zirconium") == ["gone"]
-    removal = await Held(
-        write, note, lambda tx: tx.run("DELETE FROM section_terms WHERE item_id = :id", id=item.id)
-    ).begin()
-    other = await Held(
-        write, lambda tx: tx.one("SELECT pg_current_xact_id()"), lambda tx: None
-    ).begin()
-    oldest = await look(ann, question).begin()
-    await write(note)
-    older = await look(ann, question).begin()
-    await removal.end()
-    assert await ann.found("zirconium") == []
-    await oldest.end()
-    await older.end()
-    assert await ann.found("zirconium") == []
-    await other.end()
-    await store.close()
-
-
-@pytest.mark.parametrize("plan", ["exact", "by signs"])
+@pytest.mark.usefixtures("plan")
 async def test_searches_see_all_that_stands_while_much_else_changes(
-    ann: Library, monkeypatch: pytest.MonkeyPatch, plan: str
+    ann: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows come, go and get other vectors in the arrays that searches on other threads are reading."""
     monkeypatch.setattr(library_index, "DEAD_SHARE", 0)
     monkeypatch.setattr(library_index, "DEAD_ROWS", 12)
-    if plan == "by signs":
-        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
     folder, other = await ann.folder("a"), await ann.folder("b")
     standing = [
         await ann.add(f"quartz {n}", title=f"s{n}", folder=folder, vectors=[UP]) for n in range(12)
@@ -248,6 +217,7 @@ async def test_a_search_sees_what_others_did_since(
         assert await found(ann.scope(folder)) == []
 
 
+@IN_MEMORY
 async def test_nobody_else_waits_while_a_shelf_is_being_read(ann: Library) -> None:
     await ann.add("quartz", title="one", vectors=[UP])
     question, reading, ticks = Question(parse_query("quartz"), UP, STAMP, 10), threading.Event(), 0

@@ -15,14 +15,6 @@ from tests.contract.world import World, operations
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["exact", "by signs"])
-def plan(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small libraries are compared row by row; here they are also searched as large ones are."""
-    if request.param == "by signs":
-        monkeypatch.setattr(snapshot, "EXACT_UP_TO", 0)
-        monkeypatch.setattr(snapshot, "ONE_SCAN_UP_TO", 0)
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("plan")
 @given(steps=operations)

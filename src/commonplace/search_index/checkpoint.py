@@ -3,7 +3,7 @@
 The rows are the truth, and a file can be deleted at any time. It matches the rows at its mark in
 the change log; later changes are read as always. The database names its files in a row that is
 written after the file, so whatever has the row has all that is in the file. An older copy of the
-database, another one in its place, or another server has no such row. Files are written under a
+database, or another one in its place, has no such row. Files are written under a
 temporary name, flushed, and verified by checksums.
 """
 
@@ -31,7 +31,6 @@ UNUSED_DAYS = 1  # after which an outdated file is deleted
 _PIECE = 1 << 20
 _END = struct.Struct("<QI")
 
-_SERVER = {"sqlite": "''", "postgres": "(SELECT system_identifier::text FROM pg_control_system())"}
 _MIGRATIONS = "(SELECT count(*) FROM schema_version)"
 
 Arrays = dict[str, NDArray[Any]]
@@ -107,8 +106,7 @@ class Checkpoints:
             return None
         row = tx.one(
             f"""SELECT mark FROM checkpoints
-                WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}
-                AND server = {_SERVER[tx.engine]}""",
+                WHERE library_id = :library_id AND id = :id AND migrations = {_MIGRATIONS}""",
             library_id=library_id,
             id=header["id"],
         )
@@ -161,8 +159,8 @@ class Checkpoints:
             before=draft.before or "",
         )
         tx.run(
-            f"""INSERT INTO checkpoints (library_id, id, mark, server, migrations) SELECT id,
-                :id, :mark, {_SERVER[tx.engine]}, {_MIGRATIONS}
+            f"""INSERT INTO checkpoints (library_id, id, mark, migrations) SELECT id,
+                :id, :mark, {_MIGRATIONS}
                 FROM libraries
                 WHERE id = :library_id""",
             library_id=held.library_id,

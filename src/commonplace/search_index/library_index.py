@@ -106,7 +106,6 @@ class LibraryIndex:
 
     def _invalidate(self) -> None:
         self._mark: int | None = None  # where to continue in the change log
-        self._seen = frozenset[int]()  # changes after the mark that are known already
 
     def _clear(self) -> None:
         self._invalidate()  # until everything is there: reading may fail half-way
@@ -125,8 +124,7 @@ class LibraryIndex:
         if self._mark is None:
             self._restore(tx)
         news = tx.recall(change_log.since, self._library_id, self._mark)
-        current = not news.behind and self._seen <= news.items.keys()
-        changed = list({item_id for seq, item_id in news.items.items() if seq not in self._seen})
+        changed = news.items
         if not news.complete or len(changed) > RELOAD_FROM:
             self._reload(tx)
         elif changed:
@@ -136,11 +134,9 @@ class LibraryIndex:
             if self._dead > DEAD_SHARE * self._owners.count + DEAD_ROWS:
                 self._reload(tx)
         self._mark = news.horizon
-        if current:  # an older transaction does not know all that was seen
-            self._seen = news.again
         if self._fresh:
             self._runs, self._fresh = merge_runs(self._runs, self._fresh, self._owners.count), []
-        return current
+        return not news.behind
 
     def _restore(self, tx: Tx) -> None:
         """Load a checkpoint, if there is one that is not too far behind."""

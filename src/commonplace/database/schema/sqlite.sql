@@ -507,7 +507,6 @@ CREATE TABLE checkpoints (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
   mark BIGINT NOT NULL,
-  server TEXT NOT NULL,         -- whose transactions the mark counts
   migrations INTEGER NOT NULL,  -- how many had run: one may give the rows another meaning
   PRIMARY KEY (library_id, id)
 );

@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from commonplace.database import Database, Tx
-from commonplace.search_index.postgres import statements
-from commonplace.search_index.postgres.counts import LARGE, NO_LONGER_LARGE, WHOLE, add_keys
+from commonplace.search_index.postgres import counts, statements
+from commonplace.search_index.postgres.counts import WHOLE, add_keys
 
 _LOT = 500  # sections that get keys in one transaction
 _MOST_DIMENSIONS = 4_000  # of an HNSW index
@@ -22,7 +22,7 @@ _FIRST = "00000000-0000-0000-0000-000000000000"  # before all items
 async def maintain(db: Database, library_id: str, stamp: str) -> None:
     """Make what a library of this size needs for vectors of this stamp, and drop the rest."""
     sections, keyed, nearest = await db.read(_state, library_id)
-    if sections >= (NO_LONGER_LARGE if keyed else LARGE):
+    if sections >= (counts.NO_LONGER_LARGE if keyed else counts.LARGE):
         if keyed < 2:
             await _set(db, library_id, keyed=1)  # from now on, writers write keys
             while not await db.write(_complete_keys, library_id):
@@ -148,7 +148,7 @@ async def _index_vectors(db: Database, library_id: str, stamp: str) -> None:
     await _set(db, library_id, nearest=None)
     name = f"{_prefix(library_id)}{zlib.crc32(stamp.encode()):08x}"
     await _drop_indexes(db, library_id, keep=name)
-    if count < NO_LONGER_LARGE or dimensions > _MOST_DIMENSIONS:
+    if count < counts.NO_LONGER_LARGE or dimensions > _MOST_DIMENSIONS:
         return
     if not await db.read(_is_there, name):
         condition = statements.hnsw_condition(library_id, stamp)

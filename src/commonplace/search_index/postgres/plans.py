@@ -15,8 +15,7 @@ from commonplace.database import Tx
 from commonplace.model import ItemFilter, Scope
 from commonplace.ports import Matches, Question
 from commonplace.search_index.bm25 import FAINT, PHRASED, Asked, damping, score_phrases
-from commonplace.search_index.postgres import encoding, statements
-from commonplace.search_index.postgres.counts import LARGE
+from commonplace.search_index.postgres import counts, encoding, statements
 from commonplace.search_index.postgres.scopes import Condition, ScopeSize
 
 COUNTED_INSIDE = 2_000  # sections whose terms are counted by the statement that ranks them
@@ -58,14 +57,14 @@ def frequencies(tx: Tx, scope: Scope, terms: Collection[int]) -> tuple[dict[int,
         return dict.fromkeys(asked, 0), 0
     if size.kept:
         return size.frequencies(tx, asked)
-    total, *counts = tx.tuples(
+    total, *found = tx.tuples(
         statements.count_terms(
             len(asked), size.condition(statements.SEARCHABLE).of("w.item_id", "::uuid[]")
         ),
         **size.values,
         **statements.singles(asked),
     )[0]
-    return dict(zip(asked, counts, strict=True)), total
+    return dict(zip(asked, found, strict=True)), total
 
 
 def _counting(
@@ -123,9 +122,9 @@ class _Query:
     def run(self, where: ItemFilter) -> tuple[list[Row], bool]:
         """Return rows, and whether all sections of the scope are known to have vectors."""
         condition, sections = self._size.condition(where), self._size.sections
-        if sections > LARGE and condition.items:
+        if sections > counts.LARGE and condition.items:
             condition, sections = _narrowed(self._tx, self._size, condition)
-        if sections > LARGE and self._size.library.keyed == 2:
+        if sections > counts.LARGE and self._size.library.keyed == 2:
             return self._by_indexes(condition, sections), False
         found = self._tx.tuples(
             statements.exact(
