@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import apsw
 import psycopg
 
-from tests.contract.test_crash import HALVES
+from tests.contract.test_crash import halves
 from tests.services import running_postgres
 from torture.harness import require
 from torture.server import Place
@@ -86,7 +86,7 @@ def require_sound(place: Place) -> None:
     url = place.settings.get("database_url")
     if url:
         with psycopg.connect(url, options=f"-c search_path={SCHEMA}") as postgres:
-            for what, statement in HALVES.items():
+            for what, statement in halves("section_words").items():
                 require(not postgres.execute(statement).fetchall(), f"The database has {what}.")
         return
     connection = apsw.Connection(str(place.data_dir / DATABASE))
@@ -97,7 +97,7 @@ def require_sound(place: Place) -> None:
             not connection.execute("PRAGMA foreign_key_check").fetchall(),
             "Foreign keys do not hold.",
         )
-        for what, statement in HALVES.items():
+        for what, statement in halves("section_terms").items():
             require(not connection.execute(statement).fetchall(), f"The database has {what}.")
     finally:
         connection.close()

@@ -28,11 +28,11 @@ HALVES = {
     "a content without an item": "SELECT c.id FROM contents AS c LEFT JOIN items AS i ON i.content_id = c.id WHERE i.id IS NULL",
     "a vector without its section": """SELECT v.section_id FROM vectors AS v LEFT JOIN sections AS s ON s.id = v.section_id
                                        WHERE s.id IS NULL""",
-    "a section without its terms": """SELECT s.id FROM sections AS s LEFT JOIN section_terms AS t ON t.section_id = s.id
+    "a section without its terms": """SELECT s.id FROM sections AS s LEFT JOIN {terms} AS t ON t.section_id = s.id
                                       WHERE t.section_id IS NULL""",
     "a section without its sequence": """SELECT s.id FROM sections AS s LEFT JOIN sequences AS q ON q.section_id = s.id
                                          WHERE q.section_id IS NULL""",
-    "terms without their section": """SELECT t.section_id FROM section_terms AS t LEFT JOIN sections AS s
+    "terms without their section": """SELECT t.section_id FROM {terms} AS t LEFT JOIN sections AS s
                                       ON s.id = t.section_id WHERE s.id IS NULL""",
     "an item without its event": """SELECT i.id FROM items AS i LEFT JOIN event_log AS e
                                     ON e.item_id = i.id AND e.type = 'item.added' WHERE e.seq IS NULL""",
@@ -82,16 +82,21 @@ async def check_acknowledged(store: Store, told: list[str]) -> None:
     assert deleted <= added, "a deleted item is back"
 
 
+def halves(terms: str) -> dict[str, str]:
+    """`terms`: the table that has the terms of sections."""
+    return {what: statement.format(terms=terms) for what, statement in HALVES.items()}
+
+
 def check_halves(place: Settings) -> None:
     if place.database_url:
         with psycopg.connect(
             place.database_url, options=f"-c search_path={place.database_schema}"
         ) as postgres:
-            for what, statement in HALVES.items():
+            for what, statement in halves("section_words").items():
                 assert postgres.execute(statement).fetchall() == [], what
         return
     with closing(apsw.Connection(str(place.data_dir / "commonplace.sqlite3"))) as connection:
-        for what, statement in HALVES.items():
+        for what, statement in halves("section_terms").items():
             assert connection.execute(statement).fetchall() == [], what
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -225,7 +225,7 @@ async def test_postgres_has_counted_what_an_import_brought(
         )
     assert {
         counted[table]
-        for table in ("items", "contents", "sections", "section_terms", "folder_items")
+        for table in ("items", "contents", "sections", "section_words", "folder_items")
     } == {ANALYZE_FROM}
 
 

@@ -27,7 +27,7 @@ FILTERED_SHARE = 0.25  # of a library: HNSW finds the nearest within a filter th
 FEW_ROWS, SMALL_SHARE, MANY_ROWS = 4_000, 0.3, 12_000
 MOST_ROWS = 30_000  # candidates, where the best cannot be told from fewer
 HIGHEST_WEIGHT = 2.2  # K1 + 1, of a term in a section
-BEST = 10  # results that must be the true best by words
+BEST = 12  # results that must be the true best by words
 SEARCHED = 200  # vectors that HNSW compares with a question, at least
 MOST_SEARCHED = 1_000  # more it does not take
 
