@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import typer
 
 from commonplace.interfaces.actions.registry import ACTIONS
-from commonplace.interfaces.cli.main import app as command_line
+from commonplace.interfaces.cli.main import SECTIONS, app as command_line
 from commonplace.interfaces.mcp.prompts import PROMPTS
 from commonplace.interfaces.mcp.resources import FIXED, SIBYL, TEMPLATES
 from commonplace.interfaces.mcp.server import ALL_TOOLS, ENDPOINTS
@@ -164,14 +164,17 @@ def commands_page() -> str:
         "# Command line",
         "",
         "Every command takes `--json`, `--data-dir` and `--token`. Add `--help` for its options.",
-        "",
-        "| Command | Description |",
-        "|---|---|",
+        "`commonplace --install-completion` lets your shell complete commands and options.",
     ]
-    lines += [
-        f"| `{usage}` | {says} |"
-        for usage, says in _commands(typer.main.get_command(command_line), "commonplace")
-    ]
+    root: Any = typer.main.get_command(command_line)
+    for title, names in SECTIONS.items():
+        lines += ["", f"## {title}", "", "| Command | Description |", "|---|---|"]
+        lines += [
+            f"| `{usage}` | {says} |"
+            for name in names.split()
+            if name in root.commands
+            for usage, says in _commands(root.commands[name], f"commonplace {name}")
+        ]
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ from commonplace.adapters.coordination import make_limits, make_wake
 from commonplace.adapters.embed import make_embedder
 from commonplace.adapters.extract import FileExtractor
 from commonplace.adapters.fetch import make_fetcher
-from commonplace.adapters.model_download import EmbedderDownload, download, find, wanted
+from commonplace.adapters.model_download import EmbedderDownload, Model, download, find, wanted
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.summarize import make_transformer
 from commonplace.adapters.transcribe import duration, make_transcriber, require_speech
@@ -134,12 +134,21 @@ async def download_models(
     settings: Settings, show: Callable[[str], AbstractContextManager[Advance]]
 ) -> list[str]:
     """Download the models that the settings use and that are not there; return their titles."""
-    models = settings.data_dir / "models"
-    missing = [model for model in wanted(settings) if find(model, models) is None]
+    missing = _missing(settings)
     for model in missing:
         with show(f"Downloading the {model.title}") as advance:
-            await download(model, models, advance)
+            await download(model, settings.data_dir / "models", advance)
     return [model.title for model in missing]
+
+
+def missing_models(settings: Settings) -> list[str]:
+    """Return the titles of the models that the settings use and that are not there."""
+    return [model.title for model in _missing(settings)]
+
+
+def _missing(settings: Settings) -> list[Model]:
+    models = settings.data_dir / "models"
+    return [model for model in wanted(settings) if find(model, models) is None]
 
 
 def make_asgi(services: Services) -> "HttpApp":

@@ -65,12 +65,15 @@ class Commands:
         assert "Traceback" not in result.stderr
         return result.stderr
 
-    def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-        """The real thing, in a process of its own."""
+    def start(
+        self, *arguments: object, extra: Mapping[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[str]:
+        """The real thing, in a process of its own. `extra`: variables of its environment."""
         env = {
             **os.environ,
             **self.env,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            **(extra or {}),
         }
         return subprocess.Popen(
             [*COMMAND, *map(str, arguments)],

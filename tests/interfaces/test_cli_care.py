@@ -83,7 +83,7 @@ def test_import_of_what_cannot_be_read_tells_and_fails(cli: Commands, notes: Pat
     (notes / "bad.md").write_bytes(b"\xff\xfe\x00")
     result = cli.run("import", notes, "--json")
     assert result.exit_code == 1
-    assert "Left out bad.md" in result.stderr
+    assert "Skipped bad.md" in result.stderr
     answer = json.loads(result.stdout)
     assert (answer["added"], [skipped["path"] for skipped in answer["skipped"]]) == (2, ["bad.md"])
     assert "There is no file or folder" in cli.fails("import", notes / "nowhere")

@@ -97,8 +97,8 @@ def test_a_damaged_library_ends_the_start_in_one_sentence(
     doctor = cli.run("doctor")
     assert (
         doctor.exit_code == 1
-        and "Problem: The " in doctor.stdout
-        and "in order" not in doctor.stdout
+        and "✗ Database  The " in doctor.stdout
+        and "No problems" not in doctor.stdout
     )
     if damage is not garble_page:  # which only shows where it is read
         assert cli.fails("list") == said

@@ -65,9 +65,10 @@ def test_entities_at_the_command_line(run: Commands) -> None:
 def test_memories_are_corrected_at_the_command_line(run: Commands) -> None:
     old = run.json("remember", "Queue", "We use Celery.", "--type", "decision")["id"]
     said = run.json(
-        "correct",
-        "supersede",
+        "edit",
         old,
+        "--mark",
+        "superseded",
         "--content",
         "-",
         "--reason",
@@ -76,16 +77,16 @@ def test_memories_are_corrected_at_the_command_line(run: Commands) -> None:
     )
     assert said["status"] == "superseded" and said["superseded_by"].startswith("decision_")
     assert run.json("get", said["superseded_by"])["content"] == "We use a table."
-    assert "Name the replacement" in run.fails("correct", "supersede", old)
-    assert run.text("correct", "restore", old).startswith("Restored: Queue")
-    assert run.json("correct", "stale", old)["status"] == "stale"
+    assert "Name the replacement" in run.fails("edit", old, "--mark", "superseded")
+    assert run.text("edit", old, "--mark", "valid").startswith("Restored: Queue")
+    assert run.json("edit", old, "--mark", "stale")["status"] == "stale"
     assert (
-        run.json("correct", "wrong", old, "--reason", "never so")["metadata"]["correction"][
+        run.json("edit", old, "--mark", "wrong", "--reason", "never so")["metadata"]["correction"][
             "reason"
         ]
         == "never so"
     )
-    assert "--by does not go with" in run.fails("correct", "wrong", old, "--by", "x")
+    assert "--by does not go with" in run.fails("edit", old, "--mark", "wrong", "--by", "x")
     assert run.text("delete", old) == "Deleted: Queue\n"
     assert run.fails("get", old) == f"No entity {old!r}.\n"
 
@@ -94,16 +95,37 @@ def test_a_task_is_moved_noted_and_updated(run: Commands, project: str) -> None:
     task = run.json("task", "add", "Fix the callback", "--project", project, "--due", "2026-03-31")
     assert (task["entity_type"], task["status"]) == ("task", "todo")
     assert run.json("get", task["id"])["content"] == "Fix the callback"
-    assert run.text("task", "move", task["id"], "doing") == "Started: Fix the callback\n"
-    assert run.fails("task", "move", task["id"], "blocked") == "--reason is required.\n"
-    run.text("task", "move", task["id"], "blocked", "--reason", "no keys")
+    assert (
+        run.text("task", "update", task["id"], "--status", "doing") == "Started: Fix the callback\n"
+    )
+    assert (
+        run.fails("task", "update", task["id"], "--status", "blocked") == "--reason is required.\n"
+    )
+    run.text("task", "update", task["id"], "--status", "blocked", "--reason", "no keys")
     assert "blocked: no keys\n" in run.text("get", task["id"])
-    assert run.text("task", "move", task["id"], "doing") == "Unblocked: Fix the callback\n"
-    assert run.json("task", "move", task["id"], "todo")["status"] == "todo"
-    assert "--hours does not go" in run.fails("task", "move", task["id"], "todo", "--hours", 1)
-    assert "the statuses are: backlog, todo" in run.fails("task", "move", task["id"], "gone")
-    run.text("task", "move", task["id"], "doing")
-    done = run.json("task", "move", task["id"], "done", "--hours", 3, "--learnings", "Check state.")
+    assert (
+        run.text("task", "update", task["id"], "--status", "doing")
+        == "Unblocked: Fix the callback\n"
+    )
+    assert run.json("task", "update", task["id"], "--status", "todo")["status"] == "todo"
+    assert "--hours does not go" in run.fails(
+        "task", "update", task["id"], "--status", "todo", "--hours", 1
+    )
+    assert "the statuses are: backlog, todo" in run.fails(
+        "task", "update", task["id"], "--status", "gone"
+    )
+    run.text("task", "update", task["id"], "--status", "doing")
+    done = run.json(
+        "task",
+        "update",
+        task["id"],
+        "--status",
+        "done",
+        "--hours",
+        3,
+        "--learnings",
+        "Check state.",
+    )
     assert (done["metadata"]["actual_hours"], done["learnings_id"][:8]) == (3, "episode_")
     noted = run.json("task", "update", task["id"], "--note", "-", stdin="Mind the clock.")
     assert [note["text"] for note in noted["metadata"]["notes"]] == ["Mind the clock."]
@@ -111,7 +133,7 @@ def test_a_task_is_moved_noted_and_updated(run: Commands, project: str) -> None:
     assert (updated["due_date"], updated["tags"]) == (None, ["a", "b"])
     assert run.json("task", "update", task["id"], "--tag", "")["tags"] == []
     assert "Owner: Mind the clock." in run.text("get", task["id"])
-    assert "is a project, not a task" in run.fails("task", "move", project, "doing")
+    assert "is a project, not a task" in run.fails("task", "update", project, "--status", "doing")
 
 
 def test_epics_are_tasks_of_another_type(run: Commands, project: str) -> None:
@@ -121,7 +143,7 @@ def test_epics_are_tasks_of_another_type(run: Commands, project: str) -> None:
     assert [one["id"] for one in run.json("task", "list", "--epic", epic)["tasks"]] == [task]
     assert run.json("task", "update", epic, "--title", "Sign-in")["title"] == "Sign-in"
     assert "--epic does not go with" in run.fails("task", "update", epic, "--epic", epic)
-    assert run.text("task", "move", epic, "in_progress") == "Started: Sign-in\n"
+    assert run.text("task", "update", epic, "--status", "in_progress") == "Started: Sign-in\n"
     assert run.json("task", "update", task, "--epic", "")["epic"] is None
     assert run.json("task", "list", "--next", "--limit", 1)["suggestions"][0]["id"] == task
     assert "--page does not go with" in run.fails("task", "list", "--next", "--page", 2)

@@ -30,7 +30,10 @@ def test_items_are_joined_explored_and_parted(cli: Commands) -> None:
     related = cli.json("related", a)
     assert (related["mode"], [found["id"] for found in related["entities"]]) == ("related", [b])
     far = cli.text("related", a, "--mode", "traverse", "--depth", 2)
-    assert far == f"1\t-> REQUIRES\t{b}\t\tBeta\n2\t-> RELATED_TO\t{c}\t\tGamma\n"
+    assert far == (
+        f"1\t-> REQUIRES\t{b.removeprefix('document_')}\t\tBeta\n"
+        f"2\t-> RELATED_TO\t{c.removeprefix('document_')}\t\tGamma\n"
+    )
     assert cli.json("related", a, "--relation", "SUPPORTS")["entities"] == []
     assert cli.text("related", a, "--unlink", b, "--as", "REQUIRES") == "Unlinked.\n"
     assert cli.json("related", a)["entities"] == []
@@ -57,4 +60,4 @@ def test_what_cannot_be_done_is_said(cli: Commands) -> None:
     assert "QUERY must have at most 10,000 characters" in cli.fails("search", "x" * 10_001)
     assert "--priority must be critical, high" in cli.fails("task", "list", "--priority", "urgent")
     assert "An argument is not UTF-8 text." in cli.fails("search", "\udcff")
-    assert "may have 500" in cli.fails("add", "-", "--title", "x" * 501)
+    assert "the limit is 500" in cli.fails("add", "-", "--title", "x" * 501)

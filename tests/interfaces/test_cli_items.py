@@ -145,7 +145,7 @@ def test_a_long_text_has_its_vectors_when_add_returns(cli: Commands) -> None:
         (["add", "-", "--title", "caf\udce9"], "some text", "UTF-8"),
         (["add", "-", "--tag", "caf\udce9"], "some text", "UTF-8"),
         (["add", "-"], '---\ntitle: "a\\0b"\n---\nsome text', "NUL"),
-        (["search", " "], "", "QUERY must not be blank"),
+        (["search", " "], "", "Enter a search query."),
         (["search", "x", "--limit", "21"], "", "--limit must be at most 20"),
         (["search", "x", "--limit", "many"], "", "--limit must be a whole number"),
         (["search", "x", "--mode", "psychic"], "", "--mode must be semantic, keyword or hybrid"),

@@ -183,7 +183,7 @@ class ListEntities(Paged):
     assignee: Annotated[Word | None, about("Name of the assignee")] = None
     tag: Annotated[Word | None, about("Exact tag")] = None
     since: Since | None = None
-    q: Annotated[str | None, chars(0, 500, "Words in the title, tags or address")] = None
+    q: Annotated[str | None, chars(0, 500, "Words in the title, tags or URL")] = None
 
     @property
     def where(self) -> ItemFilter:
@@ -384,7 +384,7 @@ def _correction(name: str, title: str, shape: type[Input], description: str = ""
         f"memory.{name}",
         CHANGED_ENTITY,
         f"POST /api/entities/{{entity_id}}/{name.replace('_', '-')}",
-        cli="correct",
+        cli="edit",
         manage=change_done,
         description=description,
         expand=changed,

@@ -156,9 +156,9 @@ class ListItems(Paged):
     folder_id: Annotated[Reference | None, about("Only of this folder"), Cli("--folder")] = None
     in_kb: Annotated[Choice, about("true, false or any"), Cli(hidden=True)] = None
     archived: Annotated[Choice, about("Only archived ones (true), or all (any)")] = False
-    q: Annotated[
-        str | None, chars(0, 500, "Words in the title, tags or address"), Cli("--query")
-    ] = None
+    q: Annotated[str | None, chars(0, 500, "Words in the title, tags or URL"), Cli("--query")] = (
+        None
+    )
 
     @property
     def where(self) -> ItemFilter:

@@ -320,7 +320,7 @@ def _work(machine: Machine, new: type[Input], wanted: type[Input], changes: type
                 "tasks.step",
                 CHANGED_ENTITY,
                 f"POST {path}/{{entity_id}}/{step.path}",
-                cli="task move",
+                cli="task update",
                 manage=change_done,
                 given={"action": name},
                 expand=changed,

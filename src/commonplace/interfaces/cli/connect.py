@@ -57,7 +57,10 @@ class Place(StrEnum):
 
 async def connect(
     context: CommandContext,
-    client: Annotated[Client, typer.Argument(help="The client to connect.", show_default=False)],
+    client: Annotated[
+        Client | None,
+        typer.Argument(help="The client to connect. Default: list them.", show_default=False),
+    ] = None,
     with_hooks: Annotated[
         bool,
         typer.Option(
@@ -93,7 +96,7 @@ async def connect(
         bool, typer.Option("--write", help="Change the client's files instead of printing.")
     ] = False,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Take our entries out of the client's files.")
+        bool, typer.Option("--remove", help="Remove our entries from the client's files.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")
@@ -101,6 +104,10 @@ async def connect(
 ) -> None:
     """Print how to connect a client, or change its configuration. Creates a token only with
     --token; otherwise the client signs in with OAuth."""
+    if client is None:
+        context.show({"clients": [*Client]}, "\n".join(Client))
+        output.note("\nConnect one of them: commonplace connect CLIENT")
+        return
     kit = Kit(client, scope, context.settings, project)
     if remove:
         _report(context, kit, [*kit.remove(dry_run)], dry_run)
@@ -155,16 +162,23 @@ async def connect(
 
 def find_server(settings: Settings) -> str:
     """Return the URL of the server, and warn if it does not answer."""
+    url, problem = check_server(settings)
+    if problem:
+        output.note(problem)
+    return url
+
+
+def check_server(settings: Settings) -> tuple[str, str]:
+    """Return the URL of the server, and what is wrong with it, if anything."""
     running = hooks.server_url(settings.data_dir)
     url = (settings.url or running or address(settings)).rstrip("/")
     try:
         with hooks.opener(url).open(f"{url}/readyz", timeout=READY_SECONDS):
-            pass
+            return url, ""
     except urllib.error.HTTPError:
-        output.note(f"The server at {url} is not ready. See: commonplace doctor")
+        return url, f"The server at {url} is not ready. See: commonplace doctor"
     except (OSError, ValueError):
-        output.note(f"No server answers at {url}. Start it: commonplace serve")
-    return url
+        return url, f"No server answers at {url}. Start it: commonplace serve"
 
 
 class Kit:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -16,25 +16,45 @@ from commonplace.errors import CommonplaceError, Conflict, Invalid
 from commonplace.interfaces.actions.items import ITEM
 from commonplace.interfaces.actions.shapes import Call
 from commonplace.interfaces.cli.command import Commands, Session
+from commonplace.interfaces.cli.generated import run
 from commonplace.interfaces.cli.items import LONGEST_TEXT
 from commonplace.interfaces.cli.job_queue import run_jobs
-from commonplace.model import EntityType
+from commonplace.model import EntityType, Json
 from commonplace.model.workflow import with_article
 from commonplace.text import front_matter
 
 FALLBACK = "vi"
+CORRECTIONS = {
+    "superseded": "supersede",
+    "wrong": "mark_wrong",
+    "stale": "mark_stale",
+    "valid": "restore",
+}
+Mark = Literal["superseded", "wrong", "stale", "valid"]
 
 
 async def edit(
     session: Session,
-    item_id: Annotated[
+    entity_id: Annotated[
         str, typer.Argument(metavar="ITEM", help="An item's id.", show_default=False)
     ],
+    given: Json,
+    mark: Annotated[
+        Mark | None,
+        typer.Option(help="Correct a memory instead: superseded, wrong, stale, or valid again."),
+    ] = None,
 ) -> None:
-    """Edit the text of an item in $EDITOR, or replace it by standard input. The old text becomes a
-    version, which `history` lists and restores."""
+    """Edit the text of an item, or mark a memory as superseded, wrong or stale. Opens $EDITOR, or
+    takes the new text from standard input. The old text becomes a version, which `history` lists
+    and restores. Search ranks a superseded memory below its replacement, leaves out wrong ones,
+    and shows that one is stale."""
+    if mark is not None:
+        await run(session, CORRECTIONS[mark], {"entity_id": entity_id, **given})
+        return
+    if given:
+        raise Invalid("--by, --content, --title and --reason need --mark.")
     library = session.services.library
-    full = await library.read(session.caller, item_id)
+    full = await library.read(session.caller, entity_id)
     item = full.item
     if item.entity_type in ROUTES:
         is_work = item.entity_type != EntityType.PROJECT
@@ -62,7 +82,9 @@ async def edit(
         kept.unlink()
     shown = changed if text != full.text else item
     said = "Saved" if text != full.text else "Nothing changed"
-    session.show(ITEM(shown, Call(None, session.settings)), f"{said}: {shown.title} ({shown.id})")
+    session.show(
+        ITEM(shown, Call(None, session.settings)), f"{said}: {shown.title} ({shown.public_id})"
+    )
 
 
 def _checked(text: str) -> str:

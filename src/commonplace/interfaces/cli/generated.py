@@ -181,6 +181,8 @@ def _command(path: str) -> Command:
     actions = _actions(path)
 
     async def command(session: Session, given: Json) -> None:
+        if path == "search" and not given["query"].strip():
+            raise Invalid("Enter a search query.")
         fit = [each for each in actions if given.keys() <= each.input.model_fields.keys()]
         await run(session, [*fit, actions[-1]][0].name, given)
 

@@ -1,5 +1,6 @@
 """add, get, history, refresh, retry; disk publish and save."""
 
+import shlex
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -61,7 +62,7 @@ async def add(
     if title is not None and len(sources) + (note is not None) > 1:
         raise Invalid("--title names one text; give one source with it.")
     if title is not None and len(title) > LONGEST_TITLE:
-        raise Invalid(f"The title has {len(title)} characters; it may have {LONGEST_TITLE}.")
+        raise Invalid(f"The title has {len(title)} characters; the limit is {LONGEST_TITLE}.")
     drafts = [_draft(session, source, title, tuple(tag or ()), kb) for source in sources]
     if note is not None:
         parsed = front_matter.parse(note, "")
@@ -69,7 +70,7 @@ async def add(
             [*sources, "The note"],
             [*drafts, _note(session, parsed, "The note", title, tuple(tag or ()), kb)],
         )
-    target = None if folder is None else await _find_or_create(session, check_name(folder))
+    target = None if folder is None else await find_or_create(session, check_name(folder))
     answers: list[Json] = []
     failed: list[str] = []
     with output.progress("Adding") as advance:
@@ -86,7 +87,7 @@ async def add(
         await _update_status(session, answers)
     lines = [
         f"{'Added' if added['created'] else 'Already there'}: {added['title']} "
-        f"({added['user_item_id']})"
+        f"({added['public_id']})"
         f"{', being transcribed' if added['status'] == 'transcribing' else ''}"
         for added in answers
     ]
@@ -103,6 +104,7 @@ async def _add_one(session: Session, draft: Add, target: str | None) -> Json:
     return {
         **ADDED(added, Call(None, session.settings)),
         "title": added.item.title,
+        "public_id": added.item.public_id,
         "created": added.created,
         "folder_id": target or added.folder_id,
     }
@@ -120,7 +122,7 @@ async def _update_status(session: Session, answers: list[Json]) -> None:
                 output.note(f"{added['title']}: {job.error}")
 
 
-async def _find_or_create(session: Session, name: str) -> str:
+async def find_or_create(session: Session, name: str) -> str:
     try:
         return await find_id(session, "folder_id", name)
     except NotFound:
@@ -147,8 +149,8 @@ def _draft(
         file = Path(source)
         if not file.is_file():
             raise Invalid(
-                f"There is no file {source!r}. A text is added by standard input: commonplace add "
-                "- --title TITLE"
+                f"There is no file {source!r}. To add it as a note: commonplace add -n "
+                f"{shlex.quote(source)}"
             )
         if file.suffix.lower() not in NOTES:
             add_file = partial(session.services.uploads.add_file, session.caller, file)

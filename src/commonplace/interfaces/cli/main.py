@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 import commonplace
 
@@ -21,6 +21,15 @@ GROUPS = {
     "oauth client": "Manage OAuth clients.",
     "user": "Manage people. Each has a library.",
     "member": "Manage members: viewers read, members write, admins and owners also manage members.",
+}
+# The sections of the help, with the commands and groups in the order in which they are listed.
+SECTIONS = {
+    "Library": "add search list get edit tag move archive delete trash open history refresh retry "
+    "folder feed disk import export",
+    "Memory": "remember reflect context related review",
+    "Work": "task",
+    "Server": "serve mcp worker connect token member user oauth setup doctor backup restore "
+    "reindex eval",
 }
 # Commands by the module that has them, with the first line of their help. Those of `generated` have
 # the titles of their actions.
@@ -40,17 +49,21 @@ COMMANDS = {
         "disk save": "Save another person's disk, or remove it.",
     },
     "editing": {
-        "edit": "Edit the text of an item in $EDITOR, or replace it by standard input.",
+        "edit": "Edit the text of an item, or mark a memory as superseded, wrong or stale.",
+    },
+    "organize": {
+        "tag": "Add tags to items, or remove them.",
+        "move": "Move items to a folder.",
+        "archive": "Archive items, or bring them back.",
+        "open": "Open the library or an item in the browser.",
     },
     "memory": {
         "remember": "Remember a text, or add a project or another entity.",
         "reflect": "Extract candidate memories from notes or a transcript.",
-        "correct": "Supersede a memory, mark it as wrong or stale, or restore it.",
         "related": "Show what an entity is linked to, or link it.",
         "task add": "Add a task or an epic.",
         "task list": "List tasks or epics, or suggest what to do next.",
-        "task update": "Update a task or an epic, or add a note to it.",
-        "task move": "Move a task or an epic to another status.",
+        "task update": "Update a task or an epic, change its status, or add a note.",
     },
     "generated": {
         "search": "Search passages, or search entities and documents.",
@@ -92,13 +105,23 @@ COMMANDS = {
         "backup": "Back up everything, including vectors, to one file for SQLite or Postgres.",
         "restore": "Restore a backup, all or nothing.",
     },
+    "doctor": {
+        "doctor": "Check the installation: version, server, disk, database, models and jobs.",
+    },
     "maintenance": {
-        "setup": "Download the models that the settings use, so that the server need not do it.",
+        "setup": "Download the models that the settings use.",
         "reindex": "Compute missing vectors, or all vectors after a change of embedder.",
-        "doctor": "Check the installation and report problems.",
         "eval": "Evaluate search on a retrieval set, in a temporary library.",
     },
 }
+
+
+class Grouped(TyperGroup):
+    """The commands in the order of the help, whatever module they are in."""
+
+    def list_commands(self, context: Any) -> list[str]:
+        known = {name: at for at, name in enumerate(" ".join(SECTIONS.values()).split())}
+        return sorted(super().list_commands(context), key=lambda name: known[name])
 
 
 class LazyCommand(TyperCommand):
@@ -108,7 +131,18 @@ class LazyCommand(TyperCommand):
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         assert self.callback is not None
-        return self.callback().make_context(info_name, args, parent, **extra)
+        try:
+            return self.callback().make_context(info_name, args, parent, **extra)
+        except typer.BadParameter as error:
+            error.message = _plain(error.message)
+            raise
+
+
+def _plain(message: str) -> str:
+    """Say what is wrong with a value as people do, where pydantic says it."""
+    if message.startswith("Input should be a valid integer"):
+        return "Must be a whole number."
+    return message.removeprefix("Value error, ").replace("Input should be", "Must be")
 
 
 def _loader(module: str, path: str) -> Callable[[], TyperCommand]:
@@ -121,18 +155,31 @@ def _loader(module: str, path: str) -> Callable[[], TyperCommand]:
     return load
 
 
+_display_type = TyperOption.display_type_rich
+
+
+def _display_type_unless_switch(self: TyperOption, ctx: Any) -> str | None:
+    return None if self.is_flag else _display_type(self, ctx)
+
+
+TyperOption.display_type_rich = _display_type_unless_switch  # type: ignore[method-assign]
+
+SECTION_OF = {name: title for title, names in SECTIONS.items() for name in names.split()}
 app = typer.Typer(
-    name="commonplace", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+    name="commonplace", no_args_is_help=True, cls=Grouped, pretty_exceptions_enable=False
 )
 groups = {"": app}
 for name, help in GROUPS.items():
     parent, _, leaf = name.rpartition(" ")
     groups[name] = typer.Typer(no_args_is_help=True, help=help)
-    groups[parent].add_typer(groups[name], name=leaf)
+    panel = None if parent else SECTION_OF[name]
+    groups[parent].add_typer(groups[name], name=leaf, rich_help_panel=panel)
 for module, commands in COMMANDS.items():
     for path, help in commands.items():
         group, _, name = path.rpartition(" ")
-        groups[group].command(name, cls=LazyCommand, help=help)(_loader(module, path))
+        panel = None if group else SECTION_OF[name]
+        command = groups[group].command(name, cls=LazyCommand, help=help, rich_help_panel=panel)
+        command(_loader(module, path))
 
 
 def _version(wanted: bool) -> None:

@@ -46,6 +46,7 @@ async def list_clients(session: Session) -> None:
         lambda: output.table(
             ["id", "name", "source", "redirect URIs"],
             [(each.id, each.name, each.source, " ".join(each.redirect_uris)) for each in clients],
+            empty="No OAuth clients yet. Most register themselves when they first connect.",
         ),
     )
 

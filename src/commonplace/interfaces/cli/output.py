@@ -29,8 +29,22 @@ def count_items(count: int) -> str:
     return f"{count:,} item{'s' * (count != 1)}"
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table on a terminal, tab-separated lines in a pipe, where nothing may be cut off."""
+def size(number: float) -> str:
+    for unit in ("bytes", "KB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], empty: str = "") -> None:
+    """Print a table on a terminal, tab-separated lines in a pipe, where nothing may be cut off.
+
+    `empty`: what to say beside the answer if there are no rows.
+    """
+    if not rows and empty:
+        note(empty)
+        return
     if not sys.stdout.isatty():
         for row in rows:
             typer.echo("\t".join(cell(value) for value in row))

@@ -12,6 +12,12 @@ from commonplace.interfaces.cli import output
 from commonplace.model import Json, folder_list
 from commonplace.model.workflow import notes
 
+
+def short(item_id: str) -> str:
+    """Return the public id of an entity id: the one that is printed everywhere."""
+    return item_id.rpartition("_")[2]
+
+
 Columns = Mapping[str, str | Callable[[Json], Any]]  # by their heads: a field, or what reads it
 ARROWS = {"outgoing": "->", "incoming": "<-", None: "<-"}
 
@@ -22,10 +28,13 @@ def render(name: str, found: Answer, given: Json) -> None:
         output.text(CLOSEST)
     how = RENDERERS.get(name, "{message}")
     if isinstance(how, str):
-        output.text(how.format(**found.json, value=found.value, given=given))
+        shown = found.json | ({"id": short(found.json["id"])} if how == ADDED else {})
+        output.text(how.format(**shown, value=found.value, given=given))
     elif isinstance(how, Mapping):
         rows = next(value for value in found.json.values() if isinstance(value, list))
-        _table(how, rows, found.json, int(given.get("offset", 0)))
+        asked = given.keys() - {"page", "per_page", "limit", "offset"}
+        empty = "No matches." if asked else EMPTY[name]
+        _table(how, rows, found.json, int(given.get("offset", 0)), empty)
     else:
         how(found)
     for other in found.json.get("conflicts", ()):
@@ -36,12 +45,13 @@ def render(name: str, found: Answer, given: Json) -> None:
         output.note(found.json["degraded"])
 
 
-def _table(columns: Columns, rows: list[Json], answer: Json, offset: int) -> None:
+def _table(columns: Columns, rows: list[Json], answer: Json, offset: int, empty: str) -> None:
     """Print a table, and the option that shows more."""
     seen, more = offset + len(rows), f"--offset {offset + len(rows)}"
     if "page" in answer:
         seen, more = answer["page"] * answer["per_page"], f"--page {answer['page'] + 1}"
-    output.table(list(columns), [[_cell(row, each) for each in columns.values()] for row in rows])
+    cells = [[_cell(row, each) for each in columns.values()] for row in rows]
+    output.table(list(columns), cells, empty)
     if answer["total"] > seen:
         output.note(f"{len(rows)} of {answer['total']}; {more} shows more.")
 
@@ -50,6 +60,10 @@ def _cell(row: Json, column: str | Callable[[Json], Any]) -> Any:
     if callable(column):
         return column(row)
     return _local(row[column]) if column.endswith("_at") else row[column]
+
+
+def _id(row: Json) -> str:
+    return short(row["id"])
 
 
 def _local(moment: str | None, otherwise: str = "") -> datetime | str:
@@ -66,12 +80,12 @@ def _state(item: Json) -> str:
 def _conflict(other: Json) -> str:
     kind = other["kind"].replace("_", " ")
     differs = f"; {other['difference']}" if other["difference"] else ""
-    about = f"{other['name']} ({other['id']}); {other['reason']}"
+    about = f"{other['name']} ({short(other['id'])}); {other['reason']}"
     return f"{kind} ({other['score']:.2f}): {about}{differs}"
 
 
 def _similar(other: Json) -> str:
-    about = f"{other['name']} ({other['id']}, {other['date'][:10]})"
+    about = f"{other['name']} ({short(other['id'])}, {other['date'][:10]})"
     return f"similar ({other['score']:.2f}): {about}: {other['statements'][0]}"
 
 
@@ -81,7 +95,8 @@ def _hits(found: Answer) -> None:
         parts = [part for part in passage.heading.split(" > ") if part not in ("", passage.title)]
         published = f"published {passage.published_at:%Y-%m-%d}" if passage.published_at else ""
         facts = [
-            f"{passage.url or passage.item_id} #{passage.position}",
+            f"{passage.public_id} #{passage.position}",
+            passage.url,
             f"{passage.created_at:%Y-%m-%d}",
             published,
             passage.origin,
@@ -93,7 +108,7 @@ def _hits(found: Answer) -> None:
             f"   {' · '.join(filter(None, facts))}"
         )
     if not found.value.hits:
-        output.text("Nothing found.")
+        output.text("No results.")
 
 
 def _shorten(text: str, limit: int = 200) -> str:
@@ -104,12 +119,12 @@ def _shorten(text: str, limit: int = 200) -> str:
 def _results(found: Answer) -> None:
     lines = []
     for rank, result in enumerate(found.json["results"], 1):
-        facts = [result["id"], standing(result["metadata"]), dated(result)]
+        facts = [short(result["id"]), standing(result["metadata"]), dated(result)]
         lines.append(
             f"{rank}. ({result['score']:.2f}) {result['title']} "
             f"({', '.join(filter(None, facts))})\n   {_shorten(result['content'])}"
         )
-    output.text("\n".join(lines) or "Nothing found.")
+    output.text("\n".join(lines) or "No results.")
 
 
 def _folders(found: Answer) -> None:
@@ -117,13 +132,14 @@ def _folders(found: Answer) -> None:
         {"id": node.id, "items": node.folder.item_count, "name": node.path}
         for node in folder_list(found.value)
     ]
-    _table({"id": "id", "items": "items", "name": "name"}, rows, found.json, 0)
+    columns = {"id": "id", "items": "items", "name": "name"}
+    _table(columns, rows, found.json, 0, EMPTY["list_folders"])
 
 
 def _item(found: Answer) -> None:
     item = found.json
     facts = [
-        item["entity_id"],
+        item["public_id"],
         item["url"],
         output.cell(_local(item["created_at"])),
         ", ".join(folder["name"] for folder in item["folders"]),
@@ -153,7 +169,7 @@ def _entity(found: Answer) -> None:
         f"\n{note['at'][:16].replace('T', ' ')} {note['author']}: {note['text']}"
         for note in notes(item)
     ]
-    title = f"{entity['title']} ({entity['id']})"
+    title = f"{entity['title']} ({item.public_id})"
     output.text("\n".join([title, *lines, "", entity["content"], *said]))
 
 
@@ -181,7 +197,7 @@ def _disk(found: Answer) -> None:
 def _difference(found: Answer) -> None:
     lines = found.json["lines"]
     if lines is None:
-        output.note("The texts are too long to be compared line by line.")
+        output.note("The texts are too long to compare.")
         return
     output.text("\n".join(f"{line['sign']} {line['text']}".rstrip() for line in lines))
 
@@ -195,17 +211,17 @@ def _walk(found: Answer) -> None:
     if answer["mode"] == "dependencies":  # in the order in which they can be done
         first = answer["offset"] + 1
         columns = {"": lambda each: first + answer["entities"].index(each)}
-    columns = {**columns, "id": "id", "status": "status", "title": "title"}
-    _table(columns, answer["entities"], answer, answer["offset"])
+    columns = {**columns, "id": _id, "status": "status", "title": "title"}
+    _table(columns, answer["entities"], answer, answer["offset"], "No links.")
     for cycle in answer.get("cycles", ()):
         output.note(f"Circular dependency: {' -> '.join(cycle)}")
     if answer.get("truncated"):
-        output.note("Only the best relations were followed where there were very many.")
+        output.note("Some items have many links; only their strongest were followed.")
 
 
 def _reflection(found: Answer) -> None:
     for one in found.json["candidates"]:
-        where = one["id"] or one["candidate_id"]
+        where = short(one["id"]) if one["id"] else one["candidate_id"]
         about = f"{one['kind']} ({one['confidence']:.2f}, {one['state']})"
         output.text(f"{about} {one['title']}{f' [{where}]' if where else ''}")
         for other in (*one["duplicates"], *one["contradictions"]):
@@ -213,7 +229,7 @@ def _reflection(found: Answer) -> None:
         if one["closest"]:
             output.text(f"    {_similar(one['closest'])}")
     if not found.json["candidates"]:
-        output.note("Nothing was found that is worth remembering.")
+        output.note("No memories found.")
 
 
 def _candidate(found: Answer) -> None:
@@ -230,13 +246,25 @@ def _candidate(found: Answer) -> None:
 
 def _suggestions(found: Answer) -> None:
     for one in found.json["suggestions"]:
-        output.text(f"{one['id']}  {one['title']}\n    {'; '.join(one['reasons'])}")
+        output.text(f"{short(one['id'])}  {one['title']}\n    {'; '.join(one['reasons'])}")
     output.note(found.json["message"])
 
 
 FACTS = {label(EntityFields, name).lower(): name for name in WORK_FACTS}  # priority, due ...
-WORK: Columns = {"id": "id", "status": "status", **FACTS, "title": "title"}
+WORK: Columns = {"id": _id, "status": "status", **FACTS, "title": "title"}
 ADDED = "{message} ({id})"
+EMPTY = {
+    "list_items": "No items yet. Add one: commonplace add URL",
+    "list_entities": "No matches.",
+    "list_versions": "No earlier versions.",
+    "list_disks": "No disks yet. Publish an item: commonplace disk publish ITEM",
+    "list_candidates": "Nothing to review.",
+    "list_tasks": "No tasks yet. Add one: commonplace task add TITLE --project PROJECT",
+    "list_epics": "No epics yet. Add one: commonplace task add TITLE --type epic --project PROJECT",
+    "list_folders": "No folders yet. Create one: commonplace folder create NAME",
+    "list_feeds": "No feeds yet. Add one: commonplace feed add URL",
+    "list_tokens": "No tokens yet. Create one: commonplace token create --name NAME",
+}
 RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "search_knowledge_base": _hits,
     "search": _results,
@@ -247,12 +275,12 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
         "tags": "tags",
         "status": _state,
     },
-    "list_entities": {"id": "id", "status": "status", "title": "title", "tags": "tags"},
+    "list_entities": {"id": _id, "status": "status", "title": "title", "tags": "tags"},
     "get_item": _item,
     "get_entity": _entity,
     "delete_item": "Deleted: {value.title}",
-    "refresh_item": "Refreshed: {title} ({id})",
-    "retry_item": "Done: {title} ({id})",
+    "refresh_item": "Refreshed: {title} ({public_id})",
+    "retry_item": "Done: {title} ({public_id})",
     "list_versions": {
         "revision": "revision",
         "until": "replaced_at",
@@ -261,7 +289,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     },
     "get_version": "{text}",
     "compare_version": _difference,
-    "restore_version": "Restored revision {given[revision]}: {title} ({id})",
+    "restore_version": "Restored revision {given[revision]}: {title} ({public_id})",
     "get_disk": _disk,
     "preview_disk": _disk,
     "list_disks": {
@@ -285,11 +313,11 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
         "id": "id",
         "state": "state",
         "kind": "kind",
-        "sure": lambda one: f"{one['confidence']:.2f}",
+        "confidence": lambda one: f"{one['confidence']:.2f}",
         "title": "title",
     },
     "get_candidate": _candidate,
-    "accept_candidate": "Accepted: {value[1].item.title} ({id})",
+    "accept_candidate": "Accepted: {value[1].item.title} ({value[1].item.public_id})",
     "reject_candidate": "Rejected: {title}",
     "explore": _walk,
     "link": "{value[2]}",
@@ -304,10 +332,10 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "follow_feed": "Following {title} ({id})",
     "list_feeds": {
         "id": "id",
-        "visited": "polled_at",
+        "checked": "polled_at",
         "title": "title",
-        "address": "url",
-        "trouble": "error",
+        "URL": "url",
+        "error": "error",
     },
     "unfollow_feed": "Unfollowed {given[feed_id]}.",
     "create_token": "{token}",
@@ -315,7 +343,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
         "id": "id",
         "name": "name",
         "kind": lambda token: " ".join(filter(None, [token["kind"], token["redirect_host"]])),
-        "may": "capabilities",
+        "access": "capabilities",
         "folders": lambda token: "all" if token["folders"] is None else token["folders"],
         "expires": lambda token: _local(token["expires_at"], "never"),
         "last used": lambda token: _local(token["last_used_at"], "never"),
@@ -324,6 +352,6 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "revoke_token": "Revoked {given[token_id]}.",
     "invite_member": "{token}",
     "withdraw_invitation": "Withdrawn.",
-    "change_role": "{name} is {role} now.",
+    "change_role": "The role of {name} is now {role}.",
     "remove_member": "Removed {given[person_id]}.",
 }

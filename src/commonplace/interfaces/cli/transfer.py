@@ -79,18 +79,14 @@ async def import_(
         answer, ", ".join(f"{count} {outcome}" for outcome, count in result.outcomes.items())
     )
     for path, reason in result.skipped:
-        output.note(f"Left out {path}: {reason}")
+        output.note(f"Skipped {path}: {reason}")
     for path, reason in result.unread:
-        output.note(f"Passed over {path}: {reason}")
+        output.note(f"Skipped {path}: {reason}")
     if waiting:
-        found, follow = (
-            ("words and meaning", "Summaries")
-            if services.embedder.quick
-            else ("words", "Vectors and summaries")
-        )
+        follow = "summaries follow" if services.embedder.quick else "semantic search follows"
         output.note(
-            f"Search finds them by {found} from now on. {follow} ({waiting} to make) follow, made "
-            "by `commonplace serve` or `commonplace worker`, or now by `commonplace reindex`."
+            f"Searchable now; {follow} ({waiting} jobs, run by `commonplace serve`, or now by "
+            "`commonplace reindex`)."
         )
     if result.skipped:
         many = len(result.skipped)
@@ -151,7 +147,7 @@ async def backup(
     Postgres."""
     context.require_owner()
     if file.exists() and not force:
-        raise Invalid(f"{file} is there already; choose another name, or --force.")
+        raise Invalid(f"{file} already exists. Choose another name, or overwrite it with --force.")
     if not file.parent.is_dir():
         raise Invalid(f"There is no folder {str(file.parent)!r} to put it in.")
     async with context.open() as (services, _):
