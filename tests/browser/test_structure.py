@@ -320,7 +320,12 @@ async def test_an_item_knows_no_list_that_its_reader_does_not_see(site: Site) ->
     [secret] = await chain(site, "Secret")
     one = await site.add("One", folder=secret)
     page = await site.signed_in()
-    for query in ("list=/?folder=nothing", "list=//example.org/", "list=javascript:alert(1)"):
+    for query in (
+        "list=/?folder=nothing",
+        "list=//example.org/",
+        "list=javascript:alert(1)",
+        "list=/?type=none%26order=none%26tag=%2500",
+    ):
         await page.goto(f"/items/{one.public_id}?{query}")
         link = page.locator(".along").get_by_role("link", name="Library")
         href = await link.get_attribute("href")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, count
-from typing import Any
 
 from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.errors import Invalid, NameTaken
@@ -65,7 +64,7 @@ class Folders(IndexedTable):
     def list_folders(self, tx: Tx, scope: Scope, counted: ItemFilter = ACTIVE) -> list[Folder]:
         """Return the folders in scope. `counted`: the items that `item_count` counts."""
         folders = _in_scope(tx, scope)
-        counts = dict(tx.recall(_counts, scope, counted)) if folders else {}
+        counts = tx.recall(_counts, scope, counted) if folders else {}
         return [replace(each, item_count=counts.get(each.id, 0)) for each in folders]
 
     @writes
@@ -76,7 +75,7 @@ class Folders(IndexedTable):
         known = [each for each in _all(tx, scope.library_id) if each.id != folder_id]
         _require_place([*known, changed], changed)
         _write(tx, changed)
-        return replace(changed, item_count=dict(_counts(tx, scope, ACTIVE)).get(folder_id, 0))
+        return replace(changed, item_count=_counts(tx, scope, ACTIVE).get(folder_id, 0))
 
     @reads
     def folder_impact(self, tx: Tx, scope: Scope, folder_id: str) -> FolderImpact:
@@ -142,17 +141,25 @@ def _in_scope(tx: Tx, scope: Scope) -> list[Folder]:
     ]
 
 
-def _counts(tx: Tx, scope: Scope, counted: ItemFilter) -> list[Any]:
-    """Return how many of the counted items in scope each folder has."""
+def _counts(tx: Tx, scope: Scope, counted: ItemFilter) -> dict[str, int]:
+    """Return how many of the counted items in scope each folder has: all that are filed but those
+    that do not count, which are fewer. For those that count, SQLite would read every row."""
     matching, values = scope_sql.matching(counted)
-    return tx.tuples(
-        f"""SELECT f.folder_id, count(*) FROM folder_items AS f
-            JOIN items AS i ON i.library_id = f.library_id AND i.id = f.item_id
-            WHERE f.library_id = :library_id AND {scope_sql.visible(scope)} AND {matching}
+    inside = "" if scope.folders is None else "AND f.folder_id IN :scope_folders"
+    filed = f"""SELECT f.folder_id, count(*) FROM folder_items AS f
+                WHERE f.library_id = :library_id {inside}"""
+    counts = dict(tx.tuples(f"{filed} GROUP BY f.folder_id", **scope_sql.within(scope)))
+    others = tx.tuples(
+        f"""{filed} AND f.item_id IN (
+                SELECT i.id FROM items AS i WHERE i.library_id = :library_id
+                AND ({scope_sql.visible(scope)} AND {matching}) IS NOT TRUE)
             GROUP BY f.folder_id""",
         **scope_sql.within(scope),
         **values,
     )
+    for folder_id, number in others:
+        counts[folder_id] -= number
+    return counts
 
 
 def _all(tx: Tx, library_id: str) -> list[Folder]:

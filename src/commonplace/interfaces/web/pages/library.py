@@ -59,7 +59,8 @@ class Choice:
     @classmethod
     def of_link(cls, link: str) -> "Choice":
         """Return the filters of a list by its address."""
-        return cls.of_query(dict(parse_qsl(urlsplit(link).query)))
+        query = urlsplit(link).query.replace("%00", "")  # which Postgres refuses
+        return cls.of_query(dict(parse_qsl(query)))
 
     @classmethod
     def of_query(cls, query: Mapping[str, str]) -> "Choice":
