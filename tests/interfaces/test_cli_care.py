@@ -310,6 +310,33 @@ def test_doctor_tells_what_it_found(cli: Commands, data_dir: Path) -> None:
     assert "COMMONPLACE_JWT_SECRET" in cli.text("doctor", "--settings")
 
 
+def test_doctor_marks_each_part(
+    cli: Commands, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version, server, disk, database, models, vectors and jobs."""
+    marks = {line[2:11].strip(): line[0] for line in cli.text("doctor").splitlines() if line}
+    parts = ("Version", "Disk", "Database", "Models", "Vectors", "Jobs")
+    assert marks.items() >= {**dict.fromkeys(parts, "✓"), "Server": "-"}.items()
+    (data_dir / "server.json").write_text('{"url": "http://127.0.0.1:9", "pid": 1}')
+    monkeypatch.setattr("commonplace.interfaces.cli.doctor.ENOUGH_SPACE", 10**18)
+    result = cli.run("doctor")
+    assert (result.exit_code, result.stderr) == (1, "2 problems found.\n")
+    assert "✗ Server    No server answers at http://127.0.0.1:9. Start it:" in result.stdout
+    assert "✗ Disk      Only " in result.stdout and "No problems" not in result.stdout
+
+
+def test_doctor_says_how_to_get_a_model_that_is_missing(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, MINILM.module, None)
+    for model in MINILM.instead:
+        monkeypatch.setitem(sys.modules, model.module, None)
+    result = Commands(data_dir, embedder="local").run("doctor")
+    assert result.exit_code == 1
+    assert f"✗ Models    Not downloaded: {MINILM.title}" in result.stdout
+    assert "Run `commonplace setup`." in result.stdout
+
+
 def test_doctor_never_prints_secrets(data_dir: Path) -> None:
     assert "hunter2hunter2" not in Commands(data_dir, jwt_secret="hunter2hunter2" * 3).text(
         "doctor", "--settings"

@@ -52,7 +52,7 @@ COMMANDS = {
         "edit": "Edit the text of an item, or mark a memory as superseded, wrong or stale.",
     },
     "organize": {
-        "tag": "Add tags to items, or remove them.",
+        "tag": "Add tags to an item, or remove them.",
         "move": "Move items to a folder.",
         "archive": "Archive items, or bring them back.",
         "open": "Open the library or an item in the browser.",

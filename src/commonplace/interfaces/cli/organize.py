@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from commonplace.errors import CommonplaceError, Invalid, NotFound, StorageFailed
+from commonplace.errors import CommonplaceError, Invalid, NotFound
 from commonplace.interfaces.actions.items import ITEM
 from commonplace.interfaces.actions.shapes import Call
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
@@ -30,7 +30,7 @@ async def tag(
     ] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A tag to remove (repeatable).")] = None,
 ) -> None:
-    """Add tags to items, or remove them."""
+    """Add tags to an item, or remove them."""
     if not tags and not remove:
         raise Invalid("Enter a tag: commonplace tag ITEM TAG")
 
@@ -98,7 +98,7 @@ async def open_(
     """Open the library or an item in the browser."""
     url, problem = check_server(context.settings)
     if problem:
-        raise StorageFailed(problem)
+        raise Invalid(problem)
     if item is not None:
         async with context.open() as (services, caller):
             found = await services.library.find(caller, item)
