@@ -132,3 +132,85 @@ async def test_the_words_asked_for_are_marked_and_in_sight(site: Site) -> None:
         while not await page.evaluate(seen):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert await page.evaluate(f"{place}.length") == 1
+
+
+CHAOS = (
+    """# The **Birth** of Chaos
+
+## Other activities\\[edit\\]
+
+The **storm petrel** follows ships at sea.<sup>\\[231\\]</sup> It walks on the water, or so the sailors
+say, and [hides](https://example.org/hole) in a hole by day. Storm petrels are the smallest of all birds
+that live on the sea. """
+    + "They come to land by night, and only to breed in a burrow. " * 8
+)
+
+
+async def test_results_are_items_in_plain_words(site: Site) -> None:
+    for title, start in (("Petrels", ""), ("Storms", "On storms and petrels. ")):
+        parts = [
+            CHAOS,
+            *(
+                f"## Part {n}\n\nStorm petrel number {n} {start}" + "was seen at sea. " * 60
+                for n in range(6)
+            ),
+        ]
+        await site.add(title, start + "\n\n".join(parts))
+    for n in range(4):
+        await site.add(
+            f"Sighting {n}", f"A storm petrel was seen from ship {n}, far out in the bay."
+        )
+    page = await site.signed_in()
+    await page.goto("/search?q=storm+petrel")
+    titles = await page.locator("#hits .title").all_inner_texts()
+    assert len(titles) >= 5 and len(set(titles)) == len(titles)
+    links = [
+        str(await link.get_attribute("href")).partition("?")[0]
+        for link in await page.locator("#hits .title, #hits .meta a").all()
+    ]
+    assert len(set(links)) == len(links), "an item is there twice"
+    shown = await page.locator("#hits .row").evaluate_all(
+        "rows => rows.map((row) => row.querySelectorAll('.snippet').length)"
+    )
+    assert max(shown) == 2 and min(shown) == 1
+    words = await page.locator("#hits").inner_text()
+    assert not [mark for mark in ("**", "\\[", "<sup>", "](", "##") if mark in words]
+    second = page.locator("#hits .where a").nth(1)
+    place = str(await second.get_attribute("href")).partition("#")[2]
+    await second.click()
+    await expect(page.locator(f"#{place}")).to_be_in_viewport()
+
+
+NOTES = {
+    "Whales": "Whales sing under water, sometimes for hours.",
+    "Bread": "Sourdough needs a night in the fridge before it is baked.",
+    "Rust": "The borrow checker refuses two mutable references.",
+    "Postgres": "Vacuum reclaims the space of rows that were updated.",
+    "Glaciers": "Ice carves valleys as it moves down from the mountains.",
+    "Invoices": "Acme pays within thirty days, if reminded once.",
+}
+
+
+async def test_search_says_when_nothing_fits(site: Site) -> None:
+    for title, text in NOTES.items():
+        await site.add(title, text)
+    page = await site.signed_in()
+    for query in ("qwertyuiop zzz nothing", "ERR_4417"):
+        await page.goto(f"/search?q={query.replace(' ', '+')}")
+        await expect(page.get_by_text("No exact match. Closest passages:")).to_be_visible()
+        titles = await page.locator("#hits .title").all_inner_texts()
+        assert len(titles) >= 5 and len(set(titles)) == len(titles)
+    await page.goto("/search?q=glaciers")
+    await expect(page.locator("#hits .title").first).to_have_text("Glaciers")
+    await expect(page.get_by_text("No exact match")).to_have_count(0)
+
+
+async def test_a_filter_without_a_match_leads_into_the_texts(site: Site) -> None:
+    await site.add("Meeting", "Marta sends the contract on Friday, and Jonas asks about parking.")
+    page = await site.signed_in()
+    await page.goto("/?q=contract+on+Friday")
+    await page.get_by_role("link", name="Search inside texts for “contract on Friday”").click()
+    await expect(page.locator("#hits .title").first).to_have_text("Meeting")
+    await expect(page.locator("[data-live] [name=q]")).to_have_value("contract on Friday")
+    await page.locator("[data-live] [name=q]").press("ArrowDown")
+    await expect(page.locator("#hits .title").first).to_be_focused()

@@ -118,4 +118,4 @@ async def test_near_duplicates_share_a_place_on_the_search_page(house: House) ->
     assert page.count('<li class="row">') == 2
     also = page[page.index("Also in") :].split("</p>")[0]
     assert also.count("<a ") == 1 and "Zebra notes" in also
-    assert "2 passages" in page
+    assert "2 results" in page

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from commonplace.core.search.by_item import by_item
 from commonplace.interfaces.actions.action import Answer
 from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
 from commonplace.interfaces.actions.fields import label
@@ -11,6 +12,7 @@ from commonplace.interfaces.actions.search import CLOSEST, dated, standing
 from commonplace.interfaces.cli import output
 from commonplace.model import Json, folder_list
 from commonplace.model.workflow import notes
+from commonplace.text.snippets import plain_text, shortened
 
 
 def short(item_id: str) -> str:
@@ -19,6 +21,7 @@ def short(item_id: str) -> str:
 
 
 Columns = Mapping[str, str | Callable[[Json], Any]]  # by their heads: a field, or what reads it
+SHORT = 200  # characters of a passage
 ARROWS = {"outgoing": "->", "incoming": "<-", None: "<-"}
 
 
@@ -90,30 +93,30 @@ def _similar(other: Json) -> str:
 
 
 def _hits(found: Answer) -> None:
-    for hit in found.value.hits:
-        passage = hit.passage
-        parts = [part for part in passage.heading.split(" > ") if part not in ("", passage.title)]
-        published = f"published {passage.published_at:%Y-%m-%d}" if passage.published_at else ""
+    items = by_item(found.value.hits, len(found.value.hits))
+    for rank, item in enumerate(items, 1):
+        best = item.best.passage
+        published = f"published {best.published_at:%Y-%m-%d}" if best.published_at else ""
+        places = " ".join(f"#{hit.passage.position}" for hit in item.passages)
         facts = [
-            f"{passage.public_id} #{passage.position}",
-            passage.url,
-            f"{passage.created_at:%Y-%m-%d}",
+            f"{best.public_id} {places}",
+            best.url,
+            f"{best.created_at:%Y-%m-%d}",
             published,
-            passage.origin,
-            standing({"status": passage.status, "superseded_by": passage.superseded_by}),
+            best.origin,
+            standing({"status": best.status, "superseded_by": best.superseded_by}),
         ]
-        output.text(
-            f"{hit.rank}. ({hit.score:.2f}) {' > '.join([passage.title, *parts])}\n"
-            f"   {_shorten(passage.text)}\n"
-            f"   {' · '.join(filter(None, facts))}"
-        )
-    if not found.value.hits:
+        lines = [f"{rank}. ({item.best.score:.2f}) {plain_text(best.title) or best.title}"]
+        for hit in item.passages:
+            parts = hit.passage.heading.split(" > ")
+            above = [plain_text(part) for part in parts if part not in ("", best.title)]
+            words = shortened(hit.passage.text, found.value.query, SHORT)
+            lines.append(f"   {' > '.join(above)}: {words}" if above else f"   {words}")
+        lines.append(f"   {' · '.join(filter(None, facts))}")
+        lines += [f"   also in: {o.passage.title} ({o.passage.public_id})" for o in item.also]
+        output.text("\n".join(lines))
+    if not items:
         output.text("No results.")
-
-
-def _shorten(text: str, limit: int = 200) -> str:
-    line = " ".join(text.lstrip("# ").split())
-    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + " …"
 
 
 def _results(found: Answer) -> None:
@@ -122,7 +125,7 @@ def _results(found: Answer) -> None:
         facts = [short(result["id"]), standing(result["metadata"]), dated(result)]
         lines.append(
             f"{rank}. ({result['score']:.2f}) {result['title']} "
-            f"({', '.join(filter(None, facts))})\n   {_shorten(result['content'])}"
+            f"({', '.join(filter(None, facts))})\n   {shortened(result['content'], length=SHORT)}"
         )
     output.text("\n".join(lines) or "No results.")
 

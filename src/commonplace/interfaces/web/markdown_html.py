@@ -1,7 +1,6 @@
 """Untrusted text as safe HTML: Markdown without raw HTML, then a sanitizer."""
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from commonplace.errors import Invalid
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.text.chunking import FENCE
 from commonplace.text.front_matter import split_front_matter
+from commonplace.text.snippets import Part
 
 TAGS = {
     "p",
@@ -65,44 +65,6 @@ _BOX = re.compile(r"\[([ xX])\] ")
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>\"`]{1,2000}")
 _OPENS = {")": "(", "]": "["}
 _NEWLINE = re.compile(r"(\r\n?|\n)")
-_WORD = re.compile(r"\w+")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^)\[]*\)")
-_SIGNS = re.compile(r"(?m)^[^\S\n]*(#{1,6}|>|[-*+]|\d{1,3}[.)])\s+|^[ \t\r\f\v\xa0|:-]+$")
-_ENDING = re.compile(r"(?<=\w{3})(?:ing|ed|es|s|ly)\Z")
-_COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "do",
-        "for",
-        "from",
-        "how",
-        "i",
-        "in",
-        "is",
-        "it",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "to",
-        "was",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "with",
-    ]
-)
 
 
 class _Renderer(RendererHTML):
@@ -288,57 +250,9 @@ def highest_heading(text: str) -> int:
     return min((len(found) for found in _HEADINGS.findall(text)), default=1)
 
 
-def snippet(text: str, query: str, length: int = 280) -> Markup:
-    """Return the part of a passage that matches the query best, with the words marked."""
-    plain = plain_text(text)
-    stems = _stems(query)
-    spots = [found.span() for found in _WORD.finditer(plain) if _is_asked(found[0], stems)]
-    start = _best_start(spots, length, len(plain))
-    if start > 0:
-        start = plain.find(" ", start) + 1 or start
-    end = min(len(plain), start + length)
-    if end < len(plain):
-        end = plain.rfind(" ", start, end) if plain.rfind(" ", start, end) > start else end
-    inside = [(a, b) for a, b in spots if a >= start and b <= end]
-    before, after = "… " if start else "", " …" if end < len(plain) else ""
-    return Markup("{}{}{}").format(before, _marked(plain, start, end, inside), after)
-
-
-def plain_text(text: str) -> str:
-    """Markdown's signs would only be noise in a line of a list."""
-    text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: a picture may be what is linked
-    text = _SIGNS.sub(" ", text)
-    text = re.sub(r"\*{1,3}|`{1,3}|~~", "", text)
-    return " ".join(re.sub(r"\s\|\s|^\||\|$", " ", text, flags=re.MULTILINE).split())
-
-
-def _marked(text: str, start: int, end: int, spots: Iterable[tuple[int, int]]) -> Markup:
-    parts, at = [], start
-    for a, b in spots:
-        parts += [escape(text[at:a]), Markup("<mark>{}</mark>").format(text[a:b])]
-        at = b
-    return Markup("").join([*parts, escape(text[at:end])])
-
-
-def _stems(query: str) -> tuple[str, ...]:
-    words = [word.lower() for word in _WORD.findall(query)]
-    wanted = [word for word in words if word not in _COMMON] or words
-    return tuple(dict.fromkeys(_ENDING.sub("", word) for word in wanted))
-
-
-def _is_asked(word: str, stems: Sequence[str]) -> bool:
-    lower = word.lower()
-    return any(
-        lower == stem or (len(stem) >= 3 and lower.startswith(stem) and len(lower) - len(stem) <= 4)
-        for stem in stems
+def marked(parts: Iterable[Part]) -> Markup:
+    """Render a snippet, with the words that were asked for marked."""
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(part.text) if part.is_asked else escape(part.text)
+        for part in parts
     )
-
-
-def _best_start(spots: Sequence[tuple[int, int]], length: int, whole: int) -> int:
-    if not spots or whole <= length:
-        return 0
-    starts = [start for start, _ in spots]
-    within = [
-        bisect_left(starts, start + length - 60) - place for place, start in enumerate(starts)
-    ]
-    return max(0, min(starts[within.index(max(within))] - 40, whole - length))

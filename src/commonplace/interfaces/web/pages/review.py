@@ -10,10 +10,10 @@ from commonplace.core.entities.validation import WORK
 from commonplace.core.memory.reflection import ReviewedCandidate
 from commonplace.errors import Invalid
 from commonplace.interfaces.web.jinja import count
-from commonplace.interfaces.web.markdown_html import plain_text
 from commonplace.interfaces.web.pages.tasks import projects_of
 from commonplace.interfaces.web.request import WebRequest, get, post
 from commonplace.model import Kind
+from commonplace.text.snippets import plain_text
 
 SHOWN = 20
 EXCERPT = 600

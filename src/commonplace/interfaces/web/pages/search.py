@@ -1,4 +1,4 @@
-"""Search over passages; each hit leads to its place in the reader. Near duplicates share one."""
+"""Search over passages, shown by item; each passage leads to its place in the reader."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,13 +7,14 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response
 
-from commonplace.core.search import near_duplicates
+from commonplace.core.search.by_item import READ_FOR_EACH, by_item
 from commonplace.interfaces.web.forms import field
-from commonplace.interfaces.web.markdown_html import snippet
+from commonplace.interfaces.web.markdown_html import marked
 from commonplace.interfaces.web.request import WebRequest, get
 from commonplace.model import EntityType, ItemFilter, Mode, now
+from commonplace.text.snippets import plain_text, snippet
 
-LIMIT = 20
+LIMIT = 20  # items
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
 TIMES = {
     "1": "The last day",
@@ -42,8 +43,7 @@ async def show(request: WebRequest) -> Response:
         "first": first,
         "last": last,
         "found": None,
-        "groups": [],
-        "snippets": [],
+        "items": [],
         "modes": MODES,
         "times": TIMES,
     }
@@ -64,15 +64,13 @@ async def show(request: WebRequest) -> Response:
             else replace(request.caller, folders=frozenset({folder.id}))
         )
         found = await request.services.search.search(
-            caller, query, limit=LIMIT, mode=Mode(shown["mode"]), where=where
-        )
-        groups = near_duplicates.group(
-            found.hits, lambda hit: (hit.passage.title, hit.passage.text)
+            caller, query, limit=READ_FOR_EACH * LIMIT, mode=Mode(shown["mode"]), where=where
         )
         shown |= {
             "found": found,
-            "groups": groups,
-            "snippets": [snippet(hits[0].passage.text, found.query) for hits in groups],
+            "items": by_item(found.hits, LIMIT),
+            "excerpt": lambda passage: marked(snippet(passage.text, found.query)),
+            "plain": plain_text,
         }
     if request.query("part"):
         return HTMLResponse(request.templates.render("hits.html", **shown))
