@@ -14,7 +14,7 @@ from statistics import mean
 
 from lxml import html
 
-from commonplace.adapters.extract import html_to_markdown
+from commonplace.adapters.extract.html import convert
 from commonplace.adapters.summarize.extractive import summarize
 from commonplace.text import chunking
 
@@ -44,7 +44,7 @@ def pages() -> Texts:
     for folder in sorted(DATA.glob("pages/*")):
         tree = html.fromstring((folder / "source.html").read_bytes())
         about = json.loads((folder / "expected-metadata.json").read_text())
-        text = html_to_markdown.convert_page((folder / "expected.html").read_text())
+        text = convert.convert_page((folder / "expected.html").read_text())
         wanted = "".join(tree.xpath("string(//meta[@name='description']/@content)"))
         yield about["title"] or "", text, wanted
 

@@ -64,9 +64,9 @@ async def test_a_page_gives_its_article_as_markdown(extractor, file) -> None:
         file(page(ARTICLE, HEAD)), "text/html", url="https://river.example/2024/herons"
     )
     assert (found.title, found.author, found.language) == ("Herons at the weir", "Ann Bee", "en")
-    assert found.published_at == datetime(2024, 3, 2, tzinfo=UTC)
+    assert found.published_at == datetime(2024, 3, 2, 8, tzinfo=UTC)
     for kept in (
-        "**shallow** water near the old weir",
+        "**shallow** water near [the old weir](https://river.example/weir)",
         "## What to bring",
         "- A notebook with squared paper\n- Two soft pencils",
         "```\ndef count(birds):\n    return len(birds)\n```",

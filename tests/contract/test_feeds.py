@@ -54,7 +54,7 @@ async def test_a_podcast(feed) -> None:
             "https://river.example/episodes/2",
             "https://cdn.example/2.mp3?x=1",
             datetime(2024, 3, 2, 8, tzinfo=UTC),
-            "All about herons.",
+            "All about **herons**.",
         ),
         FeedEntry(
             "https://river.example/episodes/1",
@@ -147,6 +147,6 @@ async def test_a_feed_added_like_a_page_is_read_as_a_text(extractor, tmp_path) -
     found = await extractor.extract(tmp_path / "feed", "application/rss+xml", url=URL)
     assert (found.title, found.text) == (
         "River & Weir",
-        "## Herons\n\nAll about herons.\n\n## Coots",
+        "## Herons\n\nAll about **herons**.\n\n## Coots",
     )
     assert found.links == ("https://cdn.example/2.mp3?x=1", "https://river.example/1.m4a")

@@ -1,6 +1,7 @@
 """E-books: their chapters in reading order."""
 
-from commonplace.adapters.extract import charset, html_to_markdown
+from commonplace.adapters.extract import charset
+from commonplace.adapters.extract.html import convert
 from commonplace.adapters.extract.input_file import Caps, Source, clean_title, take_until_full
 from commonplace.adapters.extract.zip_xml import DC, Package, resolve
 from commonplace.errors import IngestFailed
@@ -23,7 +24,7 @@ def read(source: Source, caps: Caps) -> Extracted:
             if (href := parts.get(reference.get("idref")))
         )
         texts = (
-            html_to_markdown.convert_page(charset.decode(package.read_part(name), markup=True))
+            convert.convert_page(charset.decode(package.read_part(name), markup=True))
             for name in names
         )
         chapters = take_until_full(enumerate(texts), "The book contains no text.")

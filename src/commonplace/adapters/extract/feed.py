@@ -10,7 +10,8 @@ from typing import Any
 
 import feedparser
 
-from commonplace.adapters.extract.html_to_markdown import convert_fragment
+from commonplace.adapters.extract.html.convert import convert_fragment, plain_text
+from commonplace.adapters.extract.html.media_links import AUDIO_EXTENSION, absolute_url
 from commonplace.adapters.extract.input_file import (
     LONGEST_TEXT,
     Caps,
@@ -18,7 +19,6 @@ from commonplace.adapters.extract.input_file import (
     clean_title,
     parse_date,
 )
-from commonplace.adapters.extract.media_links import AUDIO_EXTENSION, absolute_url
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted, Feed, FeedEntry
 
@@ -92,7 +92,7 @@ def _parse_xml(data: bytes, url: str, charset: str | None) -> Feed:
         )
         for entry in found.entries[:_ENTRIES]
     )
-    return Feed(clean_title(convert_fragment(found.feed.get("title") or "")), url, entries)
+    return Feed(clean_title(plain_text(found.feed.get("title") or "")), url, entries)
 
 
 def _parse_json(data: bytes, url: str) -> Feed:
@@ -130,8 +130,8 @@ def _parse_json(data: bytes, url: str) -> Feed:
 def _entry(
     *, id: Any, name: Any, url: str | None, audio: str | None, at: datetime | None, summary: Any
 ) -> FeedEntry:
-    text = convert_fragment(str(summary))
-    name = clean_title(convert_fragment(str(name or ""))) or clean_title(text[:80]) or url or ""
+    text = convert_fragment(str(summary), url or "")
+    name = clean_title(plain_text(str(name or ""))) or clean_title(text[:80]) or url or ""
     return FeedEntry(
         clean_title(str(id or url or audio or name)), name, url, audio, at, text[:_SUMMARY_CHARS]
     )

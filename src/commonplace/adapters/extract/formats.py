@@ -10,7 +10,7 @@ from commonplace.errors import IngestFailed, extra
 from commonplace.model import Extracted
 
 _READERS = {
-    "text/html": "web_page",
+    "text/html": "html.page",
     "application/pdf": "pdf",
     **dict.fromkeys(
         ("image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif", "image/bmp"),

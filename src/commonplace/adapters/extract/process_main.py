@@ -27,6 +27,7 @@ _RETIRE_MEGABYTES = 500  # a process that has grown this large is replaced, to f
 
 def main() -> None:
     process_limits.die_with_parent(int(sys.argv[1]))
+    sys.setrecursionlimit(5_000)  # HTML has up to 256 levels, of a few calls each
     # Ctrl-C reaches all processes of a terminal; the server ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # libraries' remarks about a file are of no use to an operator

@@ -16,10 +16,15 @@ _LONGEST_URL = 2000  # characters
 
 def find_links(tree: HtmlElement, url: str | None) -> tuple[str, ...]:
     """Return absolute URLs, best first: declared recordings, players, feeds, plain links."""
-    bases = (each.get("href") for each in tree.iter("base"))
-    base = absolute_url(url or "", next(filter(None, bases), "")) or url or ""
+    base = base_of(tree, url)
     full = (absolute_url(base, address or "") for address in _addresses(tree))
     return tuple(dict.fromkeys(filter(None, full)))[:_MOST]
+
+
+def base_of(tree: HtmlElement, url: str | None) -> str:
+    """Return the address that the page's links are relative to."""
+    bases = (each.get("href") for each in tree.iter("base"))
+    return absolute_url(url or "", next(filter(None, bases), "")) or url or ""
 
 
 def _addresses(tree: HtmlElement) -> Iterator[str | None]:

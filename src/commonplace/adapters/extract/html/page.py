@@ -6,19 +6,21 @@ from lxml import etree
 from lxml.html import HtmlElement
 from trafilatura import bare_extraction
 from trafilatura.settings import Document
-from trafilatura.xml import xmltotxt
 
-from commonplace.adapters.extract import charset, html_to_markdown, media_links
+from commonplace.adapters.extract import charset
+from commonplace.adapters.extract.html import convert, media_links
+from commonplace.adapters.extract.html.article import Article
+from commonplace.adapters.extract.html.dates import declared_date
 from commonplace.adapters.extract.input_file import (
     Caps,
     Source,
-    clean_text,
     clean_title,
     parse_date,
 )
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
+_LEFT_OUT = convert.INVISIBLE | {"button", "nav", "form", "footer"}
 _FEW = 250  # characters; so short a page may only say why it shows nothing
 _MOST_ELEMENTS = 100_000  # that are searched for the article, at about 60 microseconds each
 _MOST_PADDING = 10  # fields that merged table cells may span, on average over all elements
@@ -36,17 +38,17 @@ _SCRIPT = re.compile(
 _LOGIN = re.compile(
     r"\b(?:log ?in|sign ?in|sign up|subscribers? only|members only|anmelden|connexion)\b", re.I
 )
-_UNSPACED_FENCE = re.compile(r"^```\n(?=\|)", re.MULTILINE)
 
 
 def read(source: Source, caps: Caps) -> Extracted:
     page = charset.decode(source.read_all(caps), source.charset, markup=True)
     tree = _parse(page)
     language, links = _language(tree), media_links.find_links(tree, source.url)
-    about, text = _find_article(tree, source.url)
+    published_at = declared_date(tree)
+    about, text = _find_article(tree, page, source.url)
     if len(text) < _FEW:
         tree = _parse(page)  # the extractor has modified the first one
-        text = html_to_markdown.convert(tree, html_to_markdown.PAGE_FURNITURE)
+        text = convert.convert(tree, convert.PAGE_FURNITURE)
         # A podcast episode's page may have no text: its recording is enough.
         if len(text) < _FEW and not any(map(media_links.AUDIO_EXTENSION.search, links)):
             _refuse_walls(tree, text)
@@ -54,17 +56,17 @@ def read(source: Source, caps: Caps) -> Extracted:
         clean_title(about.title or tree.findtext(".//title") or "") or source.title,
         text,
         author=clean_title((about.author or "").replace(";", ",")) or None,
-        published_at=parse_date(about.date),
+        published_at=published_at or parse_date(about.date),
         language=language,
         links=links,
     )
 
 
-def _find_article(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
+def _find_article(tree: HtmlElement, page: str, url: str | None) -> tuple[Document, str]:
     """Return the page's metadata and its article; all visible text if the page is too large."""
     elements = sum(1 for _ in tree.iter())
     if elements > _MOST_ELEMENTS:
-        return Document(), html_to_markdown.convert(tree, html_to_markdown.PAGE_FURNITURE)
+        return Document(), convert.convert(tree, convert.PAGE_FURNITURE)
     if sum(_spanned_fields(cell) for cell in tree.iter("td", "th")) > _MOST_PADDING * elements:
         etree.strip_attributes(tree, "colspan", "rowspan")
     found = bare_extraction(
@@ -76,7 +78,10 @@ def _find_article(tree: HtmlElement, url: str | None) -> tuple[Document, str]:
         date_extraction_params={"extensive_search": False},
     )
     about = found if isinstance(found, Document) else Document()
-    return about, _UNSPACED_FENCE.sub("```\n\n", clean_text(xmltotxt(about.body, True)))
+    whole = _parse(page)
+    root = Article(whole, about).root()
+    text = "" if root is None else convert.convert(root, _LEFT_OUT, media_links.base_of(whole, url))
+    return about, text
 
 
 def _spanned_fields(cell: HtmlElement) -> int:
@@ -86,7 +91,7 @@ def _spanned_fields(cell: HtmlElement) -> int:
 
 
 def _parse(page: str) -> HtmlElement:
-    tree = html_to_markdown.parse(page)
+    tree = convert.parse(page)
     if tree is None:
         raise IngestFailed(_NOTHING)
     return tree
@@ -94,7 +99,7 @@ def _parse(page: str) -> HtmlElement:
 
 def _refuse_walls(tree: HtmlElement, text: str) -> None:
     """Raise IngestFailed if a page with little text is a captcha, a login or needs JavaScript."""
-    shown = html_to_markdown.convert(tree)
+    shown = convert.convert(tree)
     seen = f"{tree.findtext('.//title') or ''} {shown}" if len(shown) < 4 * _FEW else text
     if _ROBOT.search(seen):
         raise IngestFailed(

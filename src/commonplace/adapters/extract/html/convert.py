@@ -1,0 +1,52 @@
+"""Convert HTML to Markdown: articles, chapters, feed entries, mail, whole pages."""
+
+from lxml import etree
+from lxml.html import HtmlElement, HTMLParser, document_fromstring
+
+from commonplace.adapters.extract.html.blocks import BlockWriter
+from commonplace.adapters.extract.input_file import CONTROLS, clean_text
+
+INVISIBLE = frozenset(
+    ("script", "style", "template", "svg", "head", "iframe", "object", "select", "textarea", "rp")
+)
+PAGE_FURNITURE = INVISIBLE | {"noscript", "nav", "header", "footer", "aside", "button"}
+
+
+def parse(page: str) -> HtmlElement | None:
+    """Parse a page; None if it is empty. The tree has at most 256 levels: recursion is safe."""
+    parser = HTMLParser(
+        collect_ids=False,
+        default_doctype=False,
+        encoding="utf-8",
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        return document_fromstring(CONTROLS.sub("", page).encode(), parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return None
+
+
+def convert(root: HtmlElement, without: frozenset[str] = INVISIBLE, base: str = "") -> str:
+    """Convert a parsed page, leaving out the elements named in `without`.
+
+    `base`: the address that links are relative to.
+    """
+    return clean_text(BlockWriter(root, without, base).write())
+
+
+def convert_page(page: str, base: str = "") -> str:
+    root = parse(page)
+    return "" if root is None else convert(root, base=base)
+
+
+def convert_fragment(fragment: str, base: str = "") -> str:
+    """Convert a fragment, such as a feed's summary; text without markup stays as it is."""
+    is_plain = "<" not in fragment and "&" not in fragment
+    return clean_text(fragment) if is_plain else convert_page(f"<div>{fragment}</div>", base)
+
+
+def plain_text(fragment: str) -> str:
+    """Return the words of a fragment in one line, such as a title's."""
+    root = parse(f"<div>{fragment}</div>") if "<" in fragment or "&" in fragment else None
+    return " ".join((fragment if root is None else root.text_content()).split())
