@@ -11,6 +11,7 @@ from operator import itemgetter
 from commonplace.model import Mark, Section
 from commonplace.text import query_terms
 from commonplace.text.language import detect
+from commonplace.text.link_texts import link_texts
 
 TARGET = 160  # words of a section
 LARGEST = 190  # of a block that stays whole; about the 256 tokens that small embedders read
@@ -94,6 +95,7 @@ def count(text: str) -> int:
 
 
 def _size(text: str) -> int:
+    text = link_texts(text)
     return max(count(text), (len(text) - text.count(" ")) // _LETTERS_PER_WORD)
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from commonplace.model import Words, normalize
 from commonplace.text import language as languages
+from commonplace.text.link_texts import link_texts
 
 MOST_PHRASES = 64
 _MOST_READ = 4_000  # characters of a query; more could only repeat itself
@@ -48,6 +49,7 @@ STOP_WORDS = frozenset(_ENGLISH.split())
 def extra_terms(text: str, language: str | None = None) -> str:
     """Return words to index beside a text: parts of identifiers, pairs of unspaced characters,
     and stems by the rules of its language, if that is not English."""
+    text = link_texts(text)
     found = languages.stems(_WORD.findall(text), language)
     if _HUMP.search(text):
         found += [
@@ -85,7 +87,9 @@ def parse_query(query: str) -> Words:
 
 
 def for_embedding(text: str) -> str:
-    """Identifiers taken apart, for embedders: `runTarget_now` reads as words that they know."""
+    """Identifiers taken apart, for embedders: `runTarget_now` reads as words that they know; and
+    links without their addresses."""
+    text = link_texts(text)
     return _NEXT_HUMP.sub(lambda found: " " + found[0], text).replace("_", " ")
 
 

@@ -12,6 +12,7 @@ import Stemmer
 from numpy.typing import NDArray
 
 from commonplace.model import Section, normalize
+from commonplace.text.link_texts import link_texts
 
 # Halves: what one occurrence counts in each field (docs/lab/retrieval.md), as whole numbers.
 TITLE, HEADING, TEXT, EXTRA = 6, 2, 2, 1
@@ -29,7 +30,8 @@ Terms = NDArray[np.uint32]
 
 
 def terms(text: str) -> list[int]:
-    """Of all runs of letters and digits, without case and accents."""
+    """Of all runs of letters and digits, without case, accents and addresses of links."""
+    text = link_texts(text)
     if text.isascii():
         return list(map(_term, _ASCII.findall(text.lower())))
     text = normalize("NFC", _MARKS.sub("", normalize("NFKD", text)))
