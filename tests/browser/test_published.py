@@ -44,3 +44,38 @@ async def test_it_is_read_without_scripts_and_saved_after_signing_in(site: Site)
     await expect(page.get_by_role("heading", name="Key points")).to_be_visible()
     await page.get_by_role("link", name="Sign in to save it").click()
     assert page.url.endswith(f"next=/d/{disk}")
+
+
+async def test_the_owner_writes_the_summary_and_sees_it_before_others_do(site: Site) -> None:
+    item = await site.add("Owls at night", TEXT, tags=("owls", "snow"))
+    page = await site.signed_in()
+    await page.goto(f"/disks/{item.public_id}/publish")
+    preview = page.get_by_role("region", name="Preview")
+    await expect(preview).to_contain_text("Owls at night")
+    assert "hear mice under deep snow" not in await page.content()
+    await expect(page.locator("#public-summary")).to_be_hidden()
+    await page.get_by_label("Summary in your own words").fill("A note on <b>ears</b>.")
+    await expect(preview.locator("#public-summary")).to_have_text("A note on <b>ears</b>.")
+    found = (await Axe().run(page)).response["violations"]
+    assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Summary", exact=True)).to_have_text("A note on <b>ears</b>.")
+    other = await site.visitor()
+    await other.goto(f"/d/{item.public_id}")
+    await expect(other.get_by_label("Summary", exact=True)).to_have_text("A note on <b>ears</b>.")
+    # Without it: title, tags and key points.
+    await page.goto(f"/disks/{item.public_id}/publish")
+    await page.get_by_label("Summary in your own words").fill("")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("heading", name="Key points")).to_be_visible()
+    await other.reload()
+    await expect(other.get_by_label("Summary", exact=True)).to_have_count(0)
+    await expect(other.locator(".tag")).to_have_text(["owls", "snow"])
+    await expect(other.locator(".outline li").first).to_contain_text("owls")
+    # A summary that quotes is refused, and nothing is shown of it.
+    await page.goto(f"/disks/{item.public_id}/publish")
+    await page.get_by_label("Summary in your own words").fill(TEXT[:200])
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_text("Write it in your own words")).to_be_visible()

@@ -102,7 +102,7 @@ class Publisher:
         view = published.view
         try:
             vector = await self._embedder.query(
-                f"{view.title}. {view.summary} {', '.join(view.tags)}"[:1_000]
+                f"{view.title}. {view.summary or _points(view)} {', '.join(view.tags)}"[:1_000]
             )
         except EmbeddingFailed as error:
             log.warning(
@@ -110,3 +110,8 @@ class Publisher:
             )
             return
         await self._store.disks.set_vector(published, self._embedder.stamp, packed(vector))
+
+
+def _points(view: RedactedDisk) -> str:
+    points = (point for section in view.sections for point in section.key_points)
+    return ", ".join(dict.fromkeys(points))[:700]

@@ -1,7 +1,8 @@
 """Redaction: derive the view that others see of an item. The view has no field for the text.
 
-Summaries and key points written by a model stay if they do not quote. Extracted ones are quotes: of
-these the view keeps headings and single terms, never a sentence.
+The summary is the owner's own, for others. Summaries and key points written by a model stay if they
+do not quote. Extracted ones are quotes: of these the view keeps headings and single terms as key
+points, never a sentence, and no summary.
 """
 
 import re
@@ -24,8 +25,7 @@ from commonplace.text.secret_masking import mask_secrets
 LONGEST_QUOTATION = 12  # words in a row
 # Words in runs of the source count as quoted: at most a tenth of it, and one paragraph.
 QUOTED_RUN, MOST_QUOTED, QUOTED_SHARE = 4, 60, 10
-_HEADING_WORDS, _SUMMARY_TERMS, _SECTION_TERMS = 8, 8, 5
-_OUTLINED = 12  # headings listed in a summary
+_HEADING_WORDS, _SECTION_TERMS = 8, 5
 # scripts without spaces: each character counts as a word
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 _FACTOR, _UNKNOWN = np.uint64(0x9E3779B97F4A7C15), 2**63
@@ -63,9 +63,7 @@ def redacted(
     quotes = Allowance(source, after=" ".join([disk.title, *disk.tags]))
     disk = replace(
         disk,
-        summary=quotes.take(mask_secrets(summary))
-        or (by_model and _written(item, quotes))
-        or _outlined(sections, terms, source, quotes, disk.title),
+        summary=quotes.take(mask_secrets(summary)) or (_written(item, quotes) if by_model else ""),
     )
     disk = replace(disk, category=quotes.take(source.cut(mask_secrets(item.category))))
     disk = replace(
@@ -152,31 +150,6 @@ def _row(
         section.word_count,
         tuple(points),
         quotes.take(snippet) or quotes.take(_first_words(title)),
-    )
-
-
-def _outlined(
-    sections: Sequence[Section],
-    terms: Sequence[str],
-    source: "Source",
-    quotes: "Allowance",
-    title: str,
-) -> str:
-    """Compose a summary from terms and headings, without a sentence of the source."""
-    headings = list(
-        dict.fromkeys(
-            heading
-            for section in sections
-            if (heading := source.heading(_last_heading(section))) and heading != title
-        )
-    )
-    quotes.take("About")
-    about = ", ".join(filter(None, map(quotes.take, terms[:_SUMMARY_TERMS])))
-    quotes.take("Sections")
-    parts = "; ".join(dict.fromkeys(filter(None, map(quotes.shorten, headings[:_OUTLINED]))))
-    more = "; …" if len(headings) > _OUTLINED else ""
-    return " ".join(
-        filter(None, (about and f"About {about}.", parts and f"Sections: {parts}{more}."))
     )
 
 

@@ -100,7 +100,7 @@ class Publish(OneDisk):
             0,
             2_000,
             "Your own words for redacted views. It may quote at most 60 words of the text and a "
-            "tenth of it. Left out: as it was; empty: a derived outline",
+            "tenth of it. Left out: as it was; empty: none of your own",
         ),
     ] = None
 

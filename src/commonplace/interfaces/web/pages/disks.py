@@ -10,7 +10,7 @@ from commonplace.core.people.authorization import whole_seconds
 from commonplace.errors import NotFound, RateLimited
 from commonplace.interfaces.http.gate import nobody
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
-from commonplace.model import Audience, DiskFilter, DiskScope, Published
+from commonplace.model import Audience, DiskFilter, DiskScope, Published, RedactedDisk
 from commonplace.text.secret_masking import mask_secrets
 
 SHELVES = {DiskScope.PUBLISHED: "Published", DiskScope.SAVED: "Saved", DiskScope.PRIVATE: "Private"}
@@ -36,14 +36,16 @@ async def preview(request: WebRequest) -> Response:
         now, _ = await request.services.disks.public(disk.public_id, request.caller)
     except NotFound:
         now = None
-    return request.page("publish.html", disk=disk, audiences=AUDIENCES, published=now)
+    item = await request.services.library.find(request.caller, disk.public_id)
+    own = await request.services.disks.own_summary(request.caller, item) if item else ""
+    return request.page("publish.html", disk=disk, audiences=AUDIENCES, published=now, own=own)
 
 
 async def publish(request: WebRequest) -> Response:
     published = await request.act(
         "publish_disk",
         access=request.text("audience") or Audience.ANYONE.value,
-        summary=request.form.get("summary"),  # an empty one is derived
+        summary=request.form.get("summary"),
     )
     return request.redirect(f"/d/{published.public_id}", "Published. Others see this page.")
 
@@ -74,9 +76,14 @@ async def show_published(request: WebRequest) -> Response:
         own=own,
         owner=mask_secrets(published.owner_name),
         address=f"{request.base_url}/d/{published.public_id}",
-        description=published.view.summary[:DESCRIPTION],
+        description=_description(published.view),
     )
     return page if request.visitor else _for_everybody(request, published, page)
+
+
+def _description(view: RedactedDisk) -> str:
+    points = [*view.tags, *(point for section in view.sections for point in section.key_points)]
+    return (view.summary or ", ".join(dict.fromkeys(points)))[:DESCRIPTION]
 
 
 def _for_everybody(request: WebRequest, published: Published, page: Response) -> Response:

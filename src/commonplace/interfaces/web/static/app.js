@@ -78,6 +78,7 @@ addEventListener("keydown", (event) => {
 const parts = {
   "./live.js": "#rows",
   "./search.js": "[data-live]",
+  "./publish.js": "#publish",
   "./reader.js": ".reader",
   "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
   "./filing.js": "#mover, #nest",
