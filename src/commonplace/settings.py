@@ -137,6 +137,9 @@ class Settings:
         True, "Keep uploaded files as long as their items. off: only their text is stored."
     )
 
+    trash_days: int = setting(
+        30, "Days that deleted items stay in the trash. 0: they are deleted at once."
+    )
     workers: int = setting(1, "Job workers inside `serve`. 0 leaves jobs to `commonplace worker`.")
     rate_requests_per_minute: int = setting(100, "HTTP requests per minute and key. 0: unlimited.")
     rate_reads_per_hour: int = setting(
@@ -237,6 +240,7 @@ class Settings:
             "AUTH_PROXY_HEADER also needs COMMONPLACE_TRUSTED_PROXIES": bool(
                 self.proxies or not self.auth_proxy_header
             ),
+            "TRASH_DAYS must be at most 36500": self.trash_days <= 36_500,
             "OAUTH_ACCESS_MINUTES must be more than 0": self.oauth_access_minutes > 0,
             "MCP_ERRORS must be jsonrpc or result": self.mcp_errors in ("jsonrpc", "result"),
         }

@@ -6,7 +6,6 @@ import pytest
 from playwright.async_api import Page, expect
 
 from commonplace.core.entities.validation import NewEntity
-from commonplace.core.items import delayed_delete
 from commonplace.core.memory.memories import Memo
 from commonplace.core.people.tokens import NewToken
 from commonplace.model import ItemFilter
@@ -47,7 +46,7 @@ async def test_a_folder_is_made_renamed_and_deleted(site: Site, scripted: bool) 
     "choice, left",
     [
         ("Keep in the library", ["In both", "Only here"]),
-        ("Delete permanently: 1 item", ["In both"]),
+        ("Move to the trash: 1 item", ["In both"]),
     ],
 )
 async def test_what_goes_with_a_folder_is_said_before(
@@ -95,9 +94,12 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await expect(page.locator("#total")).to_have_text("2 items")
     await choose("Two", "Three")
     await page.get_by_role("button", name="Delete").click()
-    await expect(page.locator(".going-note")).to_contain_text("2 items deleted")
-    await page.get_by_role("button", name="Undo").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items restored.")
+    await expect(page.get_by_role("status")).to_have_text("2 items deleted.")
+    await page.get_by_role("link", name="Trash").click()
+    for title in ("Two", "Three"):
+        await page.get_by_role("button", name=f"Restore {title}").click()
+        await expect(page.get_by_role("status")).to_have_text(f"Restored “{title}”.")
+    await page.get_by_role("link", name="Library").click()
     await page.get_by_label("Add a link, a note or files").fill(
         "A note that was written without any script."
     )
@@ -105,10 +107,7 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await expect(page.get_by_role("heading", level=1)).to_contain_text("A note that was written")
 
 
-async def test_counts_follow_what_is_added_and_deleted(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
+async def test_counts_follow_what_is_added_and_deleted(site: Site) -> None:
     folder = await site.app.folders.create(site.owner, "Birds")
     await site.add("Owls")
     page = await site.signed_in()

@@ -62,15 +62,14 @@ async def test_rows_are_chosen_archived_and_brought_back(site: Site) -> None:
     await expect(page.get_by_role("status")).to_have_text("1 item restored.")
 
 
-async def test_deleting_by_key_is_undone_by_key(site: Site) -> None:
+async def test_deleting_by_key_moves_to_the_trash(site: Site) -> None:
     page = await stocked(site)
     await press(page, "j", "j", "#")
-    await expect(page.locator(".going-note")).to_contain_text("1 item deleted")
-    await expect(page.locator(".row.at")).to_contain_text("Deleting")
+    await expect(page.get_by_role("status")).to_have_text("1 item deleted.")
+    await expect(page.locator(".row")).to_have_count(3)
     await ready(page)
-    await press(page, "u")
-    await expect(page.get_by_role("status")).to_have_text("1 item restored.")
-    await expect(page.locator(".row")).to_have_count(4)
+    await press(page, "g", "x")
+    await expect(page.locator(".row")).to_have_count(1)
 
 
 async def test_one_goes_everywhere_by_two_keys(site: Site) -> None:
@@ -85,6 +84,7 @@ async def test_one_goes_everywhere_by_two_keys(site: Site) -> None:
         ("c", "/connect"),
         ("p", "/people"),
         ("h", "/health"),
+        ("x", "/trash"),
         ("a", "/account"),
         ("l", "/"),
     ):
@@ -109,7 +109,7 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
     help = page.get_by_role("dialog")
     await expect(help).to_be_visible()
     shown = set(re.findall(r"\S+", " ".join(await help.locator("kbd").all_inner_texts())))
-    assert {"/", "j", "k", "o", "x", "v", "b", "e", "#", "u", "n", "g", "t", "?", "Esc"} <= shown
+    assert {"/", "j", "k", "o", "x", "v", "b", "e", "#", "n", "g", "t", "?", "Esc"} <= shown
     await press(page, "Escape")
     await expect(help).to_be_hidden()
     before = await page.evaluate("getComputedStyle(document.documentElement).backgroundColor")

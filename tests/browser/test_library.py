@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from commonplace.core.items import delayed_delete
 from commonplace.model import ItemFilter
 from tests.browser.conftest import Site, ready
 
@@ -117,19 +116,27 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
     await expect(page.locator(".row")).to_have_count(2)
 
 
-async def test_deleting_can_be_taken_back_and_happens_otherwise(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_deleted_is_in_the_trash_until_it_is_restored_or_deleted_for_good(
+    site: Site,
 ) -> None:
-    for title in ("Keep me", "Delete me"):
+    titles = ("Keep me", "Delete me", "Forget me", "And me")
+    for title in titles:
         await site.add(title)
     page = await site.signed_in()
-    await choose(page, "Keep me")
+    await choose(page, *titles)
     await page.get_by_role("button", name="Delete").click()
-    await expect(page.locator(".row", has_text="Keep me")).to_contain_text("Deleting")
-    await page.get_by_role("button", name="Undo").click()
-    await expect(page.get_by_role("status")).to_have_text("1 item restored.")
-    monkeypatch.setattr(delayed_delete, "GRACE", delayed_delete.GRACE * 0)
-    await choose(page, "Delete me")
-    await page.get_by_role("button", name="Delete").click()
-    await expect(page.locator(".row")).to_have_count(1)
+    await expect(page.get_by_role("status")).to_have_text("4 items deleted.")
+    await page.get_by_role("link", name="Trash").click()
+    await expect(page.locator("#total")).to_have_text("4 items, kept for 30 days")
+    await expect(page.locator(".row", has_text="Keep me")).to_contain_text("Deleted just now by")
+    await page.get_by_role("button", name="Restore Keep me").click()
+    await expect(page.get_by_role("status")).to_have_text("Restored “Keep me”.")
+    page.on("dialog", lambda dialog: dialog.accept())
+    await ready(page)
+    await page.get_by_role("button", name="Delete Delete me now").click()
+    await expect(page.get_by_role("status")).to_have_text("Deleted for good.")
+    await ready(page)
+    await page.get_by_role("button", name="Empty trash").click()
+    await expect(page.get_by_role("status")).to_have_text("2 items deleted for good.")
+    await expect(page.get_by_role("heading", name="Trash is empty")).to_be_visible()
     assert [item.title for item in await site.app.library.recent(site.owner)] == ["Keep me"]

@@ -75,6 +75,7 @@ async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
         "/connect",
         "/people",
         "/health",
+        "/trash",
         "/account",
         f"/disks/{item.public_id}/publish",
         f"/folders/{item.folders[0]}",
@@ -116,6 +117,7 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
         "/tokens",
         "/connect",
         "/health",
+        "/trash",
         "/review",
         "/review/captures",
         "/people",
@@ -184,6 +186,7 @@ async def test_words_without_end_are_broken(site: Site, width: int) -> None:
         "/connect",
         "/people",
         "/health",
+        "/trash",
         f"/folders/{folder.id}",
     ):
         await page.goto(path)

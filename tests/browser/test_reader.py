@@ -175,7 +175,9 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
     await ready(page)
     await page.keyboard.press("#")
     await expect(page).to_have_url(re.compile("/$"))
-    await page.get_by_role("button", name="Undo").click()
+    await page.get_by_role("link", name="Trash").click()
+    await page.get_by_role("button", name="Restore").click()
+    await expect(page.get_by_role("status")).to_contain_text("Restored")
     assert (await site.app.library.read(site.owner, item.id)).item.archived
 
 

@@ -283,7 +283,7 @@ async def test_a_library_that_goes_takes_its_file_along(
 ) -> None:
     assert stat.S_IMODE(file_of(place, ann).stat().st_mode) == 0o600
     for item in (await ann.store.items.list_page(ann.scope(), EVERYTHING, limit=9, offset=0))[0]:
-        await ann.store.items.delete(ann.scope(), item.id)
+        await ann.store.items.delete(ann.scope(), item.id, permanent=True)
     await ann.store.people.delete(ann.id)
     assert not file_of(place, ann).exists()
 

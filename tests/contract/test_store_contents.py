@@ -177,7 +177,7 @@ async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Li
     )
     with pytest.raises(NotFound):
         await ann.store.contents.get(first)
-    await ann.store.items.delete(ann.scope(), item.id)
+    await ann.store.items.delete(ann.scope(), item.id, permanent=True)
     left = await ann.store._db.read(lambda tx: tx.one("SELECT count(*) AS n FROM contents"))
     assert left is not None and left["n"] == 0
 
@@ -289,5 +289,5 @@ async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_o
     assert await at_end() == "mica"
     await ann.store.load(tmp_path / "backup", replace=True)
     assert await at_end() == "quartz"
-    await ann.store.items.delete(ann.scope(), item.id)
+    await ann.store.items.delete(ann.scope(), item.id, permanent=True)
     assert await at_end() is None

@@ -245,9 +245,9 @@ async def test_a_public_source_is_kept_once_for_all_libraries(ann: Library, bob:
     mine = await ann.add("page", key="https://example.com/")
     theirs = await bob.add("page", key="https://example.com/")
     assert mine.content_id == theirs.content_id
-    await ann.store.items.delete(ann.scope(), mine.id)
+    await ann.store.items.delete(ann.scope(), mine.id, permanent=True)
     assert await bob.store.items.text(theirs) == "page"
-    await bob.store.items.delete(bob.scope(), theirs.id)
+    await bob.store.items.delete(bob.scope(), theirs.id, permanent=True)
     with pytest.raises(NotFound):
         await bob.store.items.text(theirs)
 
@@ -358,7 +358,7 @@ async def test_new_sections_take_the_place_of_the_old(ann: Library) -> None:
 async def test_a_deleted_item_leaves_nothing(ann: Library) -> None:
     work = await ann.folder("work")
     item = await ann.add("quartz", title="T", folder=work, job=True)
-    await ann.store.items.delete(ann.scope(), item.id)
+    await ann.store.items.delete(ann.scope(), item.id, permanent=True)
     with pytest.raises(NotFound):
         await ann.store.items.get(ann.scope(), ItemRef(id=item.id))
     with pytest.raises(NotFound):

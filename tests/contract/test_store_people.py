@@ -159,6 +159,9 @@ async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alon
     with pytest.raises(Conflict, match="added"):
         await store.people.delete(bob.id)
     await store.items.delete(bob.scope(), item.id)
+    with pytest.raises(Conflict, match="added"):  # it is in the trash
+        await store.people.delete(bob.id)
+    assert await store.trash.delete_some(bob.id) == 1
     await store.people.delete(bob.id)
     assert [person.id for person in await store.people.all()] == [ann.id]
     for digest in ("bob's own", "bob's in ann's"):

@@ -27,7 +27,6 @@ from tests.interfaces.house import House, open_house
 pytestmark = pytest.mark.anyio
 
 ADMITS_ITSELF = {
-    "DelayedDeletes.schedule",  # one use for each item
     "Disks.public",  # also without a caller
     "Members.accept",  # also without a caller
     "Reflection.reflect",  # a read, or a write if it persists

@@ -83,6 +83,7 @@ POSTS_THAT_READ = {"search", "search_items", "get_disks", "context"}
 WHOLE_LIBRARY = {
     *("create_folder", "update_folder", "delete_folder"),
     *("publish_disk", "unpublish_disk", "save_disk", "unsave_disk"),
+    *("delete_trashed_item", "empty_trash"),
     *("list_tokens", "create_token", "get_token", "revoke_token", "list_token_activity"),
 }
 OF_ADMINS = {
@@ -106,8 +107,10 @@ TARGETS = {
 SPECIAL_TARGETS = {
     **dict.fromkeys(("get_version", "compare_version", "restore_version"), "rewritten"),
     **dict.fromkeys(("save_disk", "unsave_disk"), "unpublished"),
+    **dict.fromkeys(("restore_item", "delete_trashed_item"), "trashed"),
     "get_capture": "memory",
 }
+OF_ITEMS = ("item", "trashed")  # which are named by their ids in each spelling
 
 # Values of required fields, and of the first one that a PATCH takes. {}: the target; {own}: a
 # folder that the character may use, if anyone.
@@ -319,6 +322,9 @@ MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{name}" for name in
 ROWS = {
     **{f"{method} {path}": row for (method, path), row in ROUTES.items()},
     "GET /api/explore, from nowhere": Row(rest(ACTIONS["explore"], {})),
+    "DELETE /api/v1/items/{item_id}, for good": Row(
+        rest(ACTIONS["delete_item"], {"item_id": "{}", "permanent": True}), "item", WRITE & UNSCOPED
+    ),
     **TOOLS,
     **MANAGE,
 }
@@ -382,7 +388,7 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
         return (kept.item.id,) * 2
     if what == "token":
         return (await house.app.people.create_token(by, NewToken(name)))[0].id, ""
-    if what in ("item", "unpublished"):
+    if what in ("item", "unpublished", "trashed"):
         return ((await house.add(name, folder=folder, by=by, in_kb=in_kb))[0],) * 2
     # A job hangs on a text that is too long to be done with in the call.
     item, job = await house.add(name, folder=folder, by=by, text=f"{name}\n\n{LONG_TEXT}")
@@ -396,6 +402,7 @@ class Thing:
     names: list[str]
     by: Caller  # who has it
     before: FullItem | None  # the item it hangs on
+    trashed: bool = False
 
     @classmethod
     async def made(cls, house: House, what: str, which: str) -> "Thing":
@@ -404,12 +411,17 @@ class Thing:
         before = await house.app.library.read(by, item) if item else None
         names = (
             [before.item.id, before.item.public_id, before.item.entity_id]
-            if before and what == "item"
+            if before and what in OF_ITEMS
             else [target]
         )
-        return cls(names, by, before)
+        if what == "trashed":
+            await house.app.library.delete(by, target)
+        return cls(names, by, before, what == "trashed")
 
     async def stands(self, house: House) -> bool:
+        if self.before and self.trashed:
+            found, _ = await house.app.trash.page(self.by)
+            return self.before.item.id in {entry.id for entry in found}
         return (
             self.before is None
             or await house.app.library.read(self.by, self.before.item.id) == self.before
@@ -564,7 +576,7 @@ async def test_out_of_scope_reads_like_not_there_and_stays_as_it_was(
     assert row.target is not None
     for character in SEES:
         async with client_of(house, character) as client:
-            for spelling, missing in enumerate(MISSING if row.target == "item" else MISSING[:1]):
+            for spelling, missing in enumerate(MISSING if row.target in OF_ITEMS else MISSING[:1]):
                 expected = await row.call(client, house, missing)
                 for which in ITEMS:
                     thing = things[which] = things.get(which) or await Thing.made(

@@ -58,6 +58,10 @@ CASES: dict[str, Json] = {
     "create_upload": {"filename": "a.md", "content_type": "text/markdown", "size": 20},
     "finalize_recording": {"upload_id": "{recording}", "title": "Whistle"},
     "finalize_document": {"upload_id": "{upload}"},
+    "list_trash": {},
+    "restore_item": {"item_id": "{trashed}"},
+    "empty_trash": {},
+    "delete_trashed_item": {"item_id": "{trashed}"},
     "list_folders": {},
     "create_folder": {"name": "Yellow"},
     "get_folder": {"folder_id": "{folder}"},
@@ -157,6 +161,10 @@ COMMANDS = {
     "list_items": "list --limit 3",
     "get_item": "get {document}",
     "delete_item": "delete {document}",
+    "list_trash": "trash list",
+    "restore_item": "trash restore {trashed}",
+    "empty_trash": "trash empty",
+    "delete_trashed_item": "trash empty {trashed}",
     "refresh_item": "refresh {page}",
     "retry_item": "retry {long}",
     "list_versions": "history {rewritten}",
@@ -272,7 +280,7 @@ async def fill(folder: Path, web: str, host: str) -> Stock:
             return str(made["upload_id"])
 
         ids = {"web": web, "folder": house.folders["Red"]}
-        for name in ("document", "published", "filed"):
+        for name in ("document", "published", "filed", "trashed"):
             ids[name], _ = await house.add(name.capitalize())
         for name in ("theirs", "saved"):
             ids[name], _ = await house.add(name.capitalize(), by=house.stranger)
@@ -280,6 +288,7 @@ async def fill(folder: Path, web: str, host: str) -> Stock:
         await post(f"/api/v1/disks/{ids['published']}/publish", {})
         await post(f"/api/v1/disks/{ids['saved']}/save")
         await post(f"/api/v1/items/{ids['filed']}/folders", {"folder_ids": [ids["folder"]]})
+        assert (await owner.delete(f"/api/v1/items/{ids['trashed']}")).is_success
         kept = await post("/api/v1/ingest", {"kind": "url", "url": f"{web}/tides"})
         ids["page"] = kept["user_item_id"]
         ids["long"], ids["job"] = map(str, await house.add("Long", text=LONG_TEXT))

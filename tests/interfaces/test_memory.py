@@ -455,7 +455,10 @@ async def test_corrections_are_for_memories_and_guard_against_lost_updates(house
         await house.app.memory.restore(house.owner, memory)
 
 
-async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("permanent", [True, False])
+async def test_what_is_deleted_leaves_no_trace(
+    house: House, owner: httpx.AsyncClient, permanent: bool
+) -> None:
     """Not in a search of any mode, a pack, a list, a capture, a relation, a candidate; nor in another process."""
     secret = "The vault's code word is xylophone-7741."
     kept = await call_tool(
@@ -484,7 +487,7 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
             for hit in (await elsewhere.search.search(house.owner, "xylophone")).hits
         ]
         for gone in (entity, source):
-            await house.app.library.delete(house.owner, gone)
+            await house.app.library.delete(house.owner, gone, permanent=permanent)
         for mode in Mode:
             for app in (house.app, elsewhere):
                 hits = (
@@ -509,7 +512,10 @@ async def test_what_is_deleted_leaves_no_trace(house: House, owner: httpx.AsyncC
         await house.app.store._db.read(  # type: ignore[attr-defined]
             lambda tx: [
                 [dict(row) for row in tx.all(f"SELECT * FROM {table}")]
-                for table in ("items", "contents", "captures", "candidates", "relations", "jobs")
+                for table in (
+                    *("items", "captures", "candidates", "relations", "jobs", "sections"),
+                    *(("contents", "trash_rows") if permanent else ()),
+                )
             ]
         ),
         default=str,

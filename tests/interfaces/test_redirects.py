@@ -134,7 +134,7 @@ async def test_nothing_of_an_address_stays_when_its_last_item_is_deleted(
 ) -> None:
     async with house.client("owner") as owner:
         first = await add(owner, f"{web.url}/s/1")
-        await owner.delete(f"/api/v1/items/{first['user_item_id']}")
+        await owner.delete(f"/api/v1/items/{first['user_item_id']}?permanent=true")
         asked = len(web.requests)
         again = await add(owner, f"{web.url}/s/1")
     assert len(web.requests) > asked

@@ -227,20 +227,19 @@ async def test_the_page_is_answered_though_queueing_failed_after_the_last_byte(
     assert [item["id"] for item in await items(owner)] == [answer.json()["id"]]
 
 
-async def test_deleting_a_queued_item_never_deletes_what_was_there(
+async def test_a_queued_item_that_is_restored_gives_way_to_what_is_there_by_then(
     house: House, visitor: httpx.AsyncClient, owner: httpx.AsyncClient, web: WebServer
 ) -> None:
     queued = await add(visitor, f"{web.url}/otters")
-    await house.app.delayed_deletes.schedule(house.owner, [queued])
+    await owner.delete(f"/api/v1/items/{queued}")
     there = (
         await owner.post("/api/v1/ingest", json={"kind": "url", "url": f"{web.url}/otters"})
     ).json()["user_item_id"]
     await work(house)
-    assert (await read(owner, queued))["id"] == queued, "not merged: it is on its way out"
-    await house.app.store._db.write(  # type: ignore[attr-defined]
-        lambda tx: tx.run("UPDATE jobs SET run_after = 0 WHERE kind = 'remove'")
-    )
+    assert (await owner.get(f"/api/v1/items/{queued}")).status_code == 404
+    await owner.post(f"/api/v1/trash/{queued}/restore")
     await work(house)
+    assert (await read(owner, queued))["id"] == there
     assert [item["id"] for item in await items(owner)] == [there]
 
 
@@ -264,7 +263,8 @@ async def test_what_cannot_be_read_stays_and_says_why_until_it_is_retried(
     assert (again["status"], again["status_reason"]) == ("queued", None)
     await work(house)
     assert (await read(owner, item_id))["status"] == "ready"
-    assert (await owner.delete(f"/api/v1/items/{failed['broken']['id']}")).status_code == 200
+    gone = f"/api/v1/items/{failed['broken']['id']}?permanent=true"
+    assert (await owner.delete(gone)).status_code == 200
     await house.app.uploads.cleanup()
     assert await blobs(house) == []
 

@@ -125,6 +125,9 @@ async def test_originals_stay_until_the_item_goes(house: House, owner: httpx.Asy
     assert (await house.app.overview.report(house.owner)).originals == len(NOTES)
     await owner.delete(f"/api/v1/items/{kept['user_item_id']}")
     await house.app.uploads.cleanup()
+    assert [file.read_bytes() for file in blobs(house)] == [NOTES], "it may be restored"
+    await owner.delete("/api/v1/trash")
+    await house.app.uploads.cleanup()
     assert blobs(house) == []
     assert (await house.app.overview.report(house.owner)).originals == 0
 

@@ -125,6 +125,10 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/leave"): OWN,
     ("POST", "/library"): OWN,  # see test_web_people.py
     ("GET", "/health"): Row(),
+    ("GET", "/trash"): Row(),
+    ("POST", "/trash/empty"): Row(writes=True),
+    ("POST", "/trash/{item_id}/restore"): Row("trashed", writes=True),
+    ("POST", "/trash/{item_id}/delete"): Row("trashed", writes=True),
     ("POST", "/jobs/{job_id}/retry"): Row("job", writes=True),
     ("POST", "/export"): Row(),
     ("POST", "/backup"): Row(only_operator=True),
@@ -224,6 +228,10 @@ async def target(house: House, what: str | None) -> str:
                 [Event(made.library_id, made.id, "search", None, True)]
             )
             return made.id
+        case "trashed":
+            item_id = (await house.add(f"Deleted {uuid4()}"))[0]
+            await house.app.library.delete(house.owner, item_id)
+            return item_id
         case "item" | "chosen":
             return (
                 await house.add(f"Item {len(await house.app.library.recent(house.owner, 100))}")

@@ -9,7 +9,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.people.accounts import LIFETIME
 from commonplace.core.people.authorization import digest
 from commonplace.interfaces.web.pages import reader
-from commonplace.model import now
+from commonplace.model import Job, new_id, now
 from tests.interfaces.house import House
 from tests.interfaces.test_web_people import browser, csrf
 
@@ -95,7 +95,9 @@ async def test_the_report_passes_over_what_is_deleted_meanwhile(
 ) -> None:
     stays, _ = await house.add("Stays")
     goes, _ = await house.add("Goes")
-    await house.app.delayed_deletes.schedule(house.owner, [stays, goes])
+    await house.app.store.jobs.enqueue(
+        [Job(new_id(), house.owner.library_id, item_id, "embed") for item_id in (stays, goes)]
+    )
     within = house.app.store.jobs.list_jobs
 
     async def late(*args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,6 @@ from commonplace.core.ingest.transcription import (
     TranscriptionWebhooks,
 )
 from commonplace.core.items.bulk_import import BulkImport
-from commonplace.core.items.delayed_delete import DelayedDeletes, RemoveJobs
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
@@ -34,6 +33,7 @@ from commonplace.core.items.overview import Overview
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
 from commonplace.core.items.tags import Tags
 from commonplace.core.items.text_editor import TextEditor
+from commonplace.core.items.trash import Trash
 from commonplace.core.items.upload_checks import UploadLinks
 from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
@@ -57,7 +57,7 @@ from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model import EMBED, INDEX, INGEST, LINK, REMOVE, TRANSCRIBE, TRANSFORM, WEBHOOK
+from commonplace.model import EMBED, INDEX, INGEST, LINK, TRANSCRIBE, TRANSFORM, WEBHOOK
 from commonplace.ports import (
     Blobs,
     Captions,
@@ -110,7 +110,7 @@ class Services:
     memory: Memory
     reflection: Reflection
     context: Context
-    delayed_deletes: DelayedDeletes
+    trash: Trash
     overview: Overview
     entity_search: EntitySearch
     sessions: Sessions
@@ -154,7 +154,8 @@ def build_services(
     sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
     pipeline, quota = IngestPipeline(store, embedder, local, wake), Quota(store, settings)
     recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
-    epics, editor = Epics(store, pipeline), TextEditor(store, embedder, pipeline, wake)
+    epics = Epics(store, pipeline, settings.trash_days == 0)
+    editor = TextEditor(store, embedder, pipeline, wake)
     library = Library(
         store,
         access,
@@ -195,7 +196,6 @@ def build_services(
         INDEX: IndexJobs(store, embedder),
         WEBHOOK: WebhookJobs(store, access, sender),
         LINK: LinkJobs(store, auto_linker),
-        REMOVE: RemoveJobs(store, epics),
         TRANSFORM: TransformJobs(store, local, chosen),
         TRANSCRIBE: TranscribeJobs(
             store,
@@ -261,7 +261,7 @@ def build_services(
         memory,
         reflection,
         Context(store, access, search, entities, similarity),
-        DelayedDeletes(store, access),
+        Trash(store, access, embedder, wake, epics, settings),
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),
         Sessions(store, access, entities, memory, reflection),
@@ -270,5 +270,5 @@ def build_services(
         LibraryMap(store, access, embedder),
         Events(store, access, Poller(store)),
         Webhooks(store, access, sender),
-        Worker(store, wake, handlers),
+        Worker(store, wake, handlers, settings.trash_days),
     )

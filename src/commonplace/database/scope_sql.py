@@ -31,6 +31,15 @@ def in_scope_folders(library_id: str, item_id: str) -> str:
     )
 
 
+def was_visible(engine: str, scope: Scope, gone: str) -> str:
+    """Return the condition on rows that keep the `folders` and `in_kb` of an item that is gone."""
+    conditions = [f"{gone}.in_kb = 1"] if scope.kb_only else []
+    if scope.folders is not None:
+        values = _VALUES[engine].format(f"{gone}.folders")
+        conditions.append(f"EXISTS (SELECT 1 FROM {values} WHERE value IN :scope_folders)")
+    return f"({' AND '.join(conditions) or 'TRUE'})"
+
+
 def matching(where: ItemFilter, *, probed: bool = False) -> tuple[str, dict[str, Any]]:
     """Return the condition on `items AS i` for a filter, and its values; TRUE for an empty one.
 
@@ -124,6 +133,10 @@ def join_asked(conditions: dict[str, tuple[bool, Any]]) -> tuple[str, dict[str, 
     }
 
 
+_VALUES = {
+    "sqlite": "json_each({})",
+    "postgres": "jsonb_array_elements_text({}::jsonb) AS f(value)",
+}
 _PARAMETER = re.compile(r":(w_[a-z_]+)")
 # Starts from the few items that belong to it, not from all.
 _JOINED = """i.id IN (SELECT r.from_id FROM relations AS r WHERE r.library_id = :library_id

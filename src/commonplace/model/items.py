@@ -105,6 +105,21 @@ class Version:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Trashed(Stored):
+    """A deleted item that can be restored."""
+
+    public_id: str
+    entity_type: str
+    title: str
+    deleted_at: datetime
+    deleted_by: str | None  # name of a person or token; None: out of scope, or deleted too
+
+    @property
+    def entity_id(self) -> str:
+        return f"{self.entity_type}_{self.public_id}"
+
+
 def publication_date(metadata: Json) -> datetime | None:
     """Return the date of a source, if it has one. Checked, because clients can write any
     metadata."""
@@ -233,7 +248,6 @@ EMBED = "embed"  # compute vectors of sections
 TRANSFORM = "transform"  # write summary, key points, tags and category
 TRANSCRIBE = "transcribe"  # turn a recording into text
 LINK = "link"  # link an entity to similar ones
-REMOVE = "remove"  # delete an item once its undo period is over
 WEBHOOK = "webhook"  # send events to an address
 Progress = Callable[[float, str], Awaitable[None]]  # the share done, 0..1, and the next step
 Advance = Callable[[int, int], None]  # (done so far, in all)

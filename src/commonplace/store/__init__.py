@@ -37,6 +37,7 @@ from commonplace.store import (
 )
 from commonplace.store.events import log, webhooks
 from commonplace.store.people import accounts, members, oauth, people
+from commonplace.store.trash import entries
 
 FILE = "commonplace.sqlite3"
 _VERSION = {"sqlite": "sqlite_version()", "postgres": "current_setting('server_version')"}
@@ -64,6 +65,7 @@ class Store(Table):
         self.items = items.Items(db, index)
         self.tags = tags.Tags(db, index)
         self.queued_items = items.QueuedItems(db, index)
+        self.trash = entries.Trash(db)
         self.contents = contents.Contents(db)
         self.quotas = contents.Quotas(db)
         self.sections = sections.Sections(db, index)

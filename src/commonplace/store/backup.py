@@ -11,9 +11,8 @@ import os
 import re
 import shutil
 import zlib
-from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -25,7 +24,8 @@ from commonplace.errors import Conflict, Invalid
 from commonplace.model import Advance, Upload
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
-from commonplace.store.items import delete_items
+from commonplace.store.section_rows import put_section_rows, section_rows
+from commonplace.store.trash.moves import delete_items
 
 FORMAT = 2
 AT_ONCE = 500
@@ -46,6 +46,9 @@ TABLES = (
     "folder_items",
     "versions",
     "aliases",
+    "trash",
+    "trash_rows",
+    "trash_folders",
     "sections",
     "jobs",
     "transcriptions",
@@ -67,7 +70,6 @@ TABLES = (
     "event_log",
     "webhooks",
 )
-_SECTION = ("position", "heading", "text", "extra", "word_count", "key_points", "locator")
 
 FILES = "files"
 _KEY = re.compile(r"uploads/[\w-]+/[\w-]+")
@@ -119,7 +121,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
             counts[FILES] = sum(1 for _ in lines)
             continue
         if table == "sections":
-            counts[table] += _restore_sections(tx, index, (row for _, row in lines))
+            counts[table] += put_section_rows(tx, index, (row for _, row in lines))
             continue
         while batch := [row for _, row in islice(lines, AT_ONCE)]:
             names = list(batch[0])
@@ -168,22 +170,7 @@ def _line(out: gzip.GzipFile, table: str, row: dict[str, Any]) -> None:
 def _sections(tx: Tx, index: SectionIndex) -> Iterator[dict[str, Any]]:
     for batch in tx.batches("SELECT library_id, id FROM items ORDER BY library_id, id", AT_ONCE):
         for library_id, items in groupby(batch, key=itemgetter("library_id")):
-            ids = [item["id"] for item in items]
-            vectors = index.vectors(tx, library_id, ids)
-            for row in tx.all(
-                f"SELECT id, item_id, {', '.join(_SECTION)} FROM sections"
-                " WHERE library_id = :library_id AND item_id IN :ids ORDER BY item_id, position",
-                library_id=library_id,
-                ids=ids,
-            ):
-                stamp, vector = vectors.get(row["id"], (None, b""))
-                yield {
-                    "library_id": library_id,
-                    "item_id": row["item_id"],
-                    **{name: row[name] for name in _SECTION},
-                    "stamp": stamp,
-                    "vector": b64encode(vector).decode(),
-                }
+            yield from section_rows(tx, index, library_id, [item["id"] for item in items])
 
 
 # -- reading
@@ -294,25 +281,9 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         )
     while found := tx.tuples(f"SELECT library_id, id FROM items LIMIT {AT_ONCE}"):
         for library_id, item_id in found:
-            delete_items(tx, index, library_id, [item_id], None)
+            delete_items(tx, index, library_id, [item_id], None, permanent=True)
     tx.drop_deferred()  # the log is replaced too
     index.clear(tx)
     for table in reversed(TABLES):
         if table != "sections":
             tx.run(f"DELETE FROM {table}")
-
-
-def _restore_sections(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any]]) -> int:
-    count = 0
-    for (library_id, item_id, stamp), group in groupby(
-        found, key=lambda s: (s["library_id"], s["item_id"], s["stamp"])
-    ):
-        item = tx.one(
-            f"{rows.SELECT_ITEM} WHERE i.library_id = :library_id AND i.id = :id",
-            library_id=library_id,
-            id=item_id,
-        )
-        sections = [rows.section(row, b64decode(row["vector"]) or None) for row in group]
-        index.insert(tx, [(rows.item(item), sections)], stamp or "")
-        count += len(sections)
-    return count

@@ -1,10 +1,10 @@
 """Captures: written once with the item that points to them, and never changed."""
 
-from dataclasses import replace
+from collections.abc import Collection
 
 from commonplace.database import Table, Tx, reads, scope_sql
 from commonplace.errors import Conflict
-from commonplace.model import Capture, Scope
+from commonplace.model import Capture, Json, Scope
 from commonplace.store import rows
 
 # Those whose owner is a token with none of the item's folders.
@@ -100,28 +100,76 @@ def extend_capture(tx: Tx, longer: Capture) -> None:
     insert_capture(tx, longer)
 
 
-def forget_for_tokens_without_access(tx: Tx, library_id: str, item_id: str) -> None:
+def forget_for_tokens_without_access(
+    tx: Tx, library_id: str, item_id: str
+) -> list[tuple[str, Json]]:
     """Hide a deleted item that stays in folders which some tokens do not see.
 
-    Their idempotency keys for it are freed, and their candidates that quote it are deleted.
+    Their idempotency keys for it are freed, and their candidates that quote it are deleted. Return
+    these rows, each with the name of its table.
     """
     key = {"library_id": library_id, "item_id": item_id}
-    for capture in rows.every(
-        tx,
-        Capture,
+    found = tx.all(
         f"""SELECT * FROM captures WHERE library_id = :library_id AND item_id = :item_id
-            AND {_OF_TOKENS_WITHOUT_ACCESS}""",
-        **key,
-    ):
-        # No capture is ever changed, and one without a key says the same.
-        tx.run(
-            "DELETE FROM captures WHERE library_id = :library_id AND id = :id",
-            library_id=library_id,
-            id=capture.id,
-        )
-        insert_capture(tx, replace(capture, idempotency_key=None))
-    tx.run(
-        f"""DELETE FROM candidates WHERE library_id = :library_id
-            AND (source_id = :item_id OR item_id = :item_id) AND {_OF_TOKENS_WITHOUT_ACCESS}""",
+            AND idempotency_key IS NOT NULL AND {_OF_TOKENS_WITHOUT_ACCESS}""",
         **key,
     )
+    forgotten = [("captures", dict(row)) for row in found]
+    for _, row in forgotten:
+        _replace_key(tx, row, None)
+    for table, condition in (
+        ("candidates", "(source_id = :item_id OR item_id = :item_id)"),
+        ("idempotency_keys", "item_id = :item_id"),
+    ):
+        forgotten += [
+            (table, dict(row))
+            for row in tx.all(
+                f"""DELETE FROM {table} WHERE library_id = :library_id AND {condition}
+                    AND {_OF_TOKENS_WITHOUT_ACCESS} RETURNING *""",
+                **key,
+            )
+        ]
+    return forgotten
+
+
+def owners_without_access(
+    tx: Tx, library_id: str, item_id: str, owners: Collection[str]
+) -> set[str]:
+    """Return those of the owners that are tokens with none of the item's folders."""
+    found = tx.column(
+        f"""SELECT owner FROM (SELECT id AS owner FROM tokens WHERE library_id = :library_id) AS o
+            WHERE owner IN :owners AND {_OF_TOKENS_WITHOUT_ACCESS}""",
+        library_id=library_id,
+        item_id=item_id,
+        owners=sorted(owners),
+    )
+    return set(found)
+
+
+def recall_key(tx: Tx, row: Json) -> None:
+    """Give a capture the idempotency key of this row again, unless it was used meanwhile."""
+    known = tx.one(
+        """SELECT 1 FROM captures WHERE library_id = :library_id AND id = :id""",
+        library_id=row["library_id"],
+        id=row["id"],
+    )
+    used = tx.one(
+        """SELECT 1 FROM captures WHERE library_id = :library_id AND owner = :owner
+           AND idempotency_key = :idempotency_key""",
+        library_id=row["library_id"],
+        owner=row["owner"],
+        idempotency_key=row["idempotency_key"],
+    )
+    if known and not used:
+        _replace_key(tx, row, row["idempotency_key"])
+
+
+def _replace_key(tx: Tx, row: Json, idempotency_key: str | None) -> None:
+    # No capture is ever changed, and one without a key says the same.
+    tx.run(
+        "DELETE FROM captures WHERE library_id = :library_id AND id = :id",
+        library_id=row["library_id"],
+        id=row["id"],
+    )
+    values = row | {"idempotency_key": idempotency_key}
+    tx.insert("captures", ", ".join(values), [tuple(values.values())])

@@ -230,19 +230,33 @@ def source_conflict() -> Conflict:
     )
 
 
-def detach_key(tx: Tx, content_id: str) -> None:
+def detach_key(tx: Tx, content_id: str) -> str | None:
     """Give a text a key of its own, so that adding it again does not lead to this content.
 
-    It stays where a caller who deleted it does not see it.
+    It stays where a caller who deleted it does not see it. Return the key that it had.
     """
-    tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id AND url IS NULL", id=content_id)
+    key = tx.scalar("SELECT key FROM contents WHERE id = :id AND url IS NULL", id=content_id)
+    if key is not None:
+        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id", id=content_id)
+    return None if key is None else str(key)
+
+
+def attach_key(tx: Tx, content_id: str, key: str) -> None:
+    """Give a text its key again, unless another one has it by now."""
+    tx.run(
+        f"""UPDATE contents SET key = :key WHERE id = :id AND {_OWN_KEY}
+            AND NOT EXISTS (SELECT 1 FROM contents AS other WHERE other.key = :key)""",
+        id=content_id,
+        key=key,
+    )
 
 
 def drop_unused_content(tx: Tx, content_id: str) -> None:
     tx.run(
         """DELETE FROM contents WHERE id = :id
            AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
-           AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)""",
+           AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)
+           AND NOT EXISTS (SELECT 1 FROM trash_rows WHERE trash_rows.content_id = contents.id)""",
         id=content_id,
     )
 

@@ -21,9 +21,10 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import items, rows
+from commonplace.store import rows
 from commonplace.store.events import log
 from commonplace.store.people.people import lock_library
+from commonplace.store.trash import moves
 
 # Notes go with the items that they are on, and are not counted.
 _ITEMS = """FROM folder_items AS fi
@@ -92,11 +93,19 @@ class Folders(IndexedTable):
         )
 
     @writes
-    def delete(self, tx: Tx, scope: Scope, folder_id: str, *, cascade_items: bool) -> None:
+    def delete(
+        self,
+        tx: Tx,
+        scope: Scope,
+        folder_id: str,
+        *,
+        cascade_items: bool,
+        permanent: bool = False,
+    ) -> None:
         """Delete a folder and revoke tokens that see nothing else.
 
         Folders in it move up to where it lay. With `cascade_items`, items that lie in no other
-        folder are deleted too.
+        folder are moved to the trash, or deleted for good if `permanent`.
         """
         lock_library(tx, scope.library_id)
         _require(tx, scope, folder_id)
@@ -119,7 +128,9 @@ class Folders(IndexedTable):
         held = set(tx.column(f"SELECT fi.item_id {_ITEMS}", **key))
         if cascade_items:
             alone = tx.column(f"SELECT fi.item_id {_ALONE}", **key)
-            items.delete_items(tx, self._index, scope.library_id, alone, scope.actor)
+            moves.delete_items(
+                tx, self._index, scope.library_id, alone, scope.actor, permanent=permanent
+            )
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
         tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -26,7 +27,6 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.search_index.index import SectionIndex
 from commonplace.store import (
     candidates,
     captures,
@@ -43,10 +43,10 @@ from commonplace.store.jobs import insert_jobs
 from commonplace.store.relations import (
     drop_relations,
     put_relations,
-    relink_around,
     superseded_by,
     update_superseded,
 )
+from commonplace.store.trash import entries, moves
 
 
 class Items(item_queries.ItemQueries):
@@ -303,19 +303,44 @@ class Items(item_queries.ItemQueries):
 
     @writes
     def delete(
-        self, tx: Tx, scope: Scope, item_id: str, *, expected_revision: int | None = None
+        self,
+        tx: Tx,
+        scope: Scope,
+        item_id: str,
+        *,
+        expected_revision: int | None = None,
+        permanent: bool = False,
     ) -> None:
-        """Delete an item, or only take it out of the scope's folders if it lies in others too."""
+        """Move an item to the trash, or only take it out of the scope's folders if it lies in
+        others too. `permanent`: delete it for good."""
         item = item_queries.find_at(tx, scope, item_id, expected_revision)
         folders = item_folders.folders_of(
             tx, Scope(item.library_id), item_folders.with_notes(tx, item.library_id, [item.id])
         ).values()
         if scope.folders is None or all(map(scope.folders.issuperset, folders)):
-            delete_items(tx, self._index, item.library_id, [item.id], scope.actor)
+            moves.delete_items(
+                tx, self._index, item.library_id, [item.id], scope.actor, permanent=permanent
+            )
         else:
-            self._unfile(tx, item, item.folders, scope.actor)
-            contents.detach_key(tx, item.content_id)
-            captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
+            self._unfile(tx, item, item.folders, scope.actor, log.MOVED)
+            key = contents.detach_key(tx, item.content_id)
+            forgotten = captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
+            if not permanent:
+                moves.keep_for_scope(tx, scope, item, key, forgotten)
+
+    @writes
+    def restore(self, tx: Tx, scope: Scope, ref: ItemRef, since: datetime) -> Item:
+        """Take an item out of the trash. NotFound: it was not in scope when it was deleted, or
+        that was before `since`."""
+        entry = entries.find_entry(tx, scope, ref, since)
+        if entries.is_whole(tx, entry):
+            moves.put_back(tx, self._index, scope, entry.id)
+        else:
+            item = item_queries.find(tx, Scope(scope.library_id), ItemRef(id=entry.id), lock=True)
+            left = moves.leave_for_scope(tx, scope.library_id, item.id, scope.folders)
+            self._file(tx, item, [folder_id for folder_id, _ in left], scope.actor, log.MOVED)
+            moves.put_back_for_scope(tx, self._index, item, [kept for _, kept in left], scope.actor)
+        return item_queries.find(tx, scope, ItemRef(id=entry.id))
 
     @writes
     def file(
@@ -329,7 +354,14 @@ class Items(item_queries.ItemQueries):
         item_folders.require_folders(tx, item.library_id, set(folder_ids))
         return self._file(tx, item, folder_ids, scope.actor)
 
-    def _file(self, tx: Tx, item: Item, folder_ids: Sequence[str], actor: str | None) -> list[str]:
+    def _file(
+        self,
+        tx: Tx,
+        item: Item,
+        folder_ids: Sequence[str],
+        actor: str | None,
+        kind: str = EventType.CHANGED,
+    ) -> list[str]:
         held = item_folders.folders_of(tx, Scope(item.library_id), [item.id]).get(item.id, ())
         added = [folder_id for folder_id in dict.fromkeys(folder_ids) if folder_id not in held]
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]) if added else ():
@@ -343,7 +375,8 @@ class Items(item_queries.ItemQueries):
                 added=added,
             )
             self._index.refile(tx, item.library_id, item_id, added=filed)
-            log.record(tx, EventType.CHANGED, item.library_id, [item_id], actor)
+            log.record(tx, kind, item.library_id, [item_id], actor)
+        moves.leave_for_scope(tx, item.library_id, item.id, added)
         return added
 
     @writes
@@ -353,7 +386,14 @@ class Items(item_queries.ItemQueries):
             raise NotFound("The item is not in that folder")
         self._unfile(tx, item, [folder_id], scope.actor)
 
-    def _unfile(self, tx: Tx, item: Item, folder_ids: Sequence[str], actor: str | None) -> None:
+    def _unfile(
+        self,
+        tx: Tx,
+        item: Item,
+        folder_ids: Sequence[str],
+        actor: str | None,
+        kind: str = EventType.CHANGED,
+    ) -> None:
         for item_id in item_folders.with_notes(tx, item.library_id, [item.id]):
             left = tx.column(
                 """DELETE FROM folder_items WHERE library_id = :library_id
@@ -363,7 +403,7 @@ class Items(item_queries.ItemQueries):
                 folder_ids=list(folder_ids),
             )
             self._index.refile(tx, item.library_id, item_id, left=left)
-            log.record_unfiled(tx, item.library_id, item_id, folder_ids, actor)
+            log.record_unfiled(tx, item.library_id, item_id, folder_ids, actor, kind=kind)
 
 
 class QueuedItems(Items):
@@ -409,7 +449,7 @@ class QueuedItems(Items):
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
         """Replace an unread item by the one that has its text; its ids lead there from now on."""
         self._file(tx, there, queued.folders, None)
-        delete_items(tx, self._index, queued.library_id, [queued.id], None)
+        moves.delete_items(tx, self._index, queued.library_id, [queued.id], None, permanent=True)
         log.record(tx, EventType.READY, there.library_id, [there.id], None)
         tx.insert(
             "aliases",
@@ -419,36 +459,13 @@ class QueuedItems(Items):
         return there
 
 
-def delete_items(
-    tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str], actor: str | None
-) -> None:
-    """Delete items with their notes, and contents that no item has any more."""
-    deleted = item_folders.with_notes(tx, library_id, item_ids)
-    log.record_deleted(tx, library_id, deleted, actor)
-    for item_id in deleted:
-        held = versions.contents_of(tx, library_id, item_id)
-        superseded = relink_around(tx, library_id, item_id)
-        index.remove(tx, library_id, item_id)
-        tx.run(
-            "DELETE FROM items WHERE library_id = :library_id AND id = :id",
-            library_id=library_id,
-            id=item_id,
-        )
-        update_superseded(tx, library_id, superseded)
-        for content_id in held:
-            contents.drop_unused_content(tx, content_id)
-
-
 def _is_untouched(tx: Tx, item: Item) -> bool:
-    """Return whether nobody has changed, related or asked to delete an item."""
+    """Return whether nobody has changed or related an item."""
     return (
         item.revision == 1
         and tx.one(
             """SELECT 1 FROM relations
-               WHERE library_id = :library_id AND (from_id = :id OR to_id = :id)
-               UNION ALL SELECT 1
-               FROM jobs
-               WHERE library_id = :library_id AND item_id = :id AND kind = 'remove' LIMIT 1""",
+               WHERE library_id = :library_id AND (from_id = :id OR to_id = :id) LIMIT 1""",
             library_id=item.library_id,
             id=item.id,
         )

@@ -269,14 +269,14 @@ def superseded_by(tx: Tx, library_id: str, item_id: str) -> list[str]:
     )
 
 
-def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
+def relink_around(tx: Tx, library_id: str, item_id: str) -> list[dict[str, Any]]:
     """Before an item is deleted: let its replacements replace the items that it replaced.
 
-    Return those.
+    Return the new relations, as rows.
     """
-    superseded = superseded_by(tx, library_id, item_id)
-    if superseded:
-        tx.run(
+    return [
+        dict(row)
+        for row in tx.all(
             """INSERT INTO relations (library_id, from_id, kind, to_id, weight, explicit,
                                       created_at)
                SELECT n.library_id, n.from_id, n.kind, o.to_id, n.weight, n.explicit,
@@ -285,11 +285,12 @@ def relink_around(tx: Tx, library_id: str, item_id: str) -> list[str]:
                     ON o.library_id = n.library_id AND o.from_id = n.to_id AND o.kind = n.kind
                WHERE n.library_id = :library_id AND n.to_id = :item_id
                AND n.kind = 'SUPERSEDES' AND n.from_id <> o.to_id
-               ON CONFLICT DO NOTHING""",
+               ON CONFLICT DO NOTHING
+               RETURNING library_id, from_id, kind, to_id, created_at""",
             library_id=library_id,
             item_id=item_id,
         )
-    return superseded
+    ]
 
 
 def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:

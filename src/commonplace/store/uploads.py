@@ -93,7 +93,7 @@ class Uploads(Table):
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:
         """Return uploads that expired, or whose bytes are not needed: their item is gone, or has
-        another file that is its original.
+        another file that is its original. Items in the trash may come back.
 
         Unless originals are kept (`keep`), also those that were read or transcribed.
         """
@@ -101,7 +101,9 @@ class Uploads(Table):
             tx,
             Upload,
             f"""SELECT u.* FROM uploads AS u LEFT JOIN items AS i {_OF_ITEM}
-                WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL))
+                WHERE (i.id IS NULL AND (u.expires_at < :at OR u.item_id IS NOT NULL)
+                       AND NOT EXISTS (SELECT 1 FROM trash AS t WHERE t.library_id = u.library_id
+                                       AND t.item_id = u.item_id))
                    OR (i.id IS NOT NULL AND u.has_file = 0 AND u.expires_at < :at)
                    OR (i.id IS NOT NULL AND u.has_file = 1 AND i.ingest_status IS NULL
                        AND coalesce(i.transcription_status, 'done') = 'done'

@@ -19,6 +19,7 @@ MOST = 10_000  # tasks of a folder
 class Epics:
     _store: Store
     _pipeline: IngestPipeline
+    without_trash: bool  # deletes are for good
 
     async def of(self, item: Item) -> list[str]:
         """Return ids of a task's epics, in scope or not. Never shown to callers."""
@@ -55,10 +56,22 @@ class Epics:
         ]
         return [epic for epic in found if epic is not None]
 
-    async def delete(self, scope: Scope, item: Item, expected_revision: int | None = None) -> None:
+    async def delete(
+        self,
+        scope: Scope,
+        item: Item,
+        expected_revision: int | None = None,
+        *,
+        permanent: bool = False,
+    ) -> None:
         """Delete an item, and update the status of its epics."""
         left = await self.of(item)
-        await self._store.items.delete(scope, item.id, expected_revision=expected_revision)
+        await self._store.items.delete(
+            scope,
+            item.id,
+            expected_revision=expected_revision,
+            permanent=permanent or self.without_trash,
+        )
         await self.follow(item.library_id, left)
 
     async def _states(self, scope: Scope, epic: Item) -> dict[str, int]:

@@ -55,7 +55,12 @@ class Folders(Service):
     @verb(DELETE, "delete_folder", target="folder_id", needs=FULL_WRITE)
     async def delete(self, caller: Caller, folder_id: str, *, cascade_items: bool = False) -> None:
         left = await self._epics.of_folder(caller.library_id, folder_id) if cascade_items else []
-        await self._store.folders.delete(caller.scope, folder_id, cascade_items=cascade_items)
+        await self._store.folders.delete(
+            caller.scope,
+            folder_id,
+            cascade_items=cascade_items,
+            permanent=self._epics.without_trash,
+        )
         await self._epics.follow(caller.library_id, left)
 
     @verb(WRITE, target="item_id")

@@ -18,6 +18,7 @@ from commonplace.core.ingest.transcription import Quota
 from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.text_editor import TextEditor
+from commonplace.core.items.trash import PERMANENT
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope, Invalid, NotFound
 from commonplace.model import (
@@ -332,12 +333,19 @@ class Library(Service):
 
     @verb(DELETE, target="item_id")
     async def delete(
-        self, caller: Caller, item_id: str, expected_revision: int | None = None
+        self,
+        caller: Caller,
+        item_id: str,
+        expected_revision: int | None = None,
+        permanent: bool = False,
     ) -> Item:
-        """Delete an item with its passages, capture, relations and candidates. Refused if it is
-        also filed outside the caller's scope."""
+        """Move an item to the trash with its passages, notes, capture, relations and candidates. If
+        it is also filed outside the caller's scope, it is only taken out of the caller's folders.
+        `permanent`: delete it for good."""
+        if permanent:
+            self._access.require(caller, PERMANENT, item_id)
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
-        await self._epics.delete(caller.scope, item, expected_revision)
+        await self._epics.delete(caller.scope, item, expected_revision, permanent=permanent)
         return item
 
     @verb(READ)

@@ -140,8 +140,11 @@ class Handler(Protocol):
 
 
 class Worker:
-    def __init__(self, store: Store, wake: Wake, handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, store: Store, wake: Wake, handlers: Mapping[str, Handler], trash_days: int = 30
+    ) -> None:
         self._store = store
+        self._trash_kept = timedelta(days=trash_days)
         self._wake = wake
         self._handlers = handlers
         self._name = uuid.uuid4().hex
@@ -150,7 +153,7 @@ class Worker:
 
     def another(self) -> "Worker":
         """Return a second worker for the same jobs."""
-        return Worker(self._store, self._wake, self._handlers)
+        return Worker(self._store, self._wake, self._handlers, self._trash_kept.days)
 
     async def run(self) -> None:
         """Run each kind of job on its own: a transcription takes hours and must not block short
@@ -213,6 +216,8 @@ class Worker:
             await self._store.idempotency.prune()
             await self._store.events.prune(now() - EVENTS_KEPT)
             await self._store.versions.prune(now() - KEPT_FOR)
+            while await self._store.trash.expire(now() - self._trash_kept):
+                pass
         return 0
 
     async def _let_others_pass(self, kind: str) -> None:

@@ -47,7 +47,9 @@ class AccountDeletion:
             )
         )[0]:
             for item in items:
-                await self._store.items.delete(scope, item.id)
+                await self._store.items.delete(scope, item.id, permanent=True)
+        while await self._store.trash.delete_some(library_id):
+            pass
         await self._store.uploads.expire(library_id)
         await self._uploads.cleanup()  # delete the files while their keys are still stored
         await self._store.people.delete(library_id)

@@ -31,15 +31,15 @@ class Samples(Service):
 
     @verb(DELETE, "remove_sample", needs=FULL_WRITE)
     async def remove(self, caller: Caller) -> int:
-        """Delete the sample's notes and return how many there were. Notes that somebody has edited
-        stay, and so does the folder if something is left in it."""
+        """Delete the sample's notes for good and return how many there were. Notes that somebody
+        has edited stay, and so does the folder if something is left in it."""
         removed = 0
         for draft in drafts():
             content, item = await self._store.items.find_by_key(
                 caller.scope, text_content(caller, draft).key, draft.entity_type
             )
             if content is not None and item is not None and item.content_id == content.id:
-                await self._library.delete(caller, item.id)
+                await self._library.delete(caller, item.id, permanent=True)
                 removed += 1
         folder = await self._find(caller)
         if folder is not None:

@@ -303,6 +303,56 @@ CREATE INDEX aliases_public_id ON aliases (library_id, public_id);
 CREATE INDEX aliases_item ON aliases (library_id, item_id);
 
 
+-- Trash: deleted items until they are restored or expire. Their rows are kept as JSON, where no
+-- list, count, search or relation finds them.
+
+CREATE TABLE trash (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  item_id TEXT NOT NULL,
+  public_id TEXT NOT NULL,
+  deleted_with TEXT,         -- the item that this one is a note on, and comes back with
+  entity_type TEXT NOT NULL,
+  title TEXT NOT NULL,
+  in_kb INTEGER NOT NULL,
+  folders TEXT NOT NULL,     -- that it was in, JSON
+  deleted_at BIGINT NOT NULL,
+  deleted_by TEXT,           -- a token's id, else a person's
+  PRIMARY KEY (library_id, item_id)
+);
+CREATE INDEX trash_newest ON trash (library_id, deleted_at, item_id);
+CREATE INDEX trash_oldest ON trash (deleted_at);
+
+CREATE TABLE trash_rows (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  other_id TEXT,                                -- another item that the row is about
+  content_id TEXT REFERENCES contents (id),     -- the text that it needs
+  source TEXT NOT NULL,                         -- the table that it comes from
+  stored TEXT NOT NULL,                         -- the row, JSON
+  FOREIGN KEY (library_id, item_id) REFERENCES trash (library_id, item_id) ON DELETE CASCADE
+);
+CREATE INDEX trash_rows_item ON trash_rows (library_id, item_id);
+CREATE INDEX trash_rows_content ON trash_rows (content_id);
+
+-- Items that a token deleted from its folders, and that others still have in theirs: in the trash
+-- only for those who do not see the item.
+CREATE TABLE trash_folders (
+  library_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  folder_id TEXT NOT NULL,
+  entity_type TEXT NOT NULL,
+  title TEXT NOT NULL,
+  in_kb INTEGER NOT NULL,
+  deleted_at BIGINT NOT NULL,
+  deleted_by TEXT,
+  forgotten TEXT NOT NULL,  -- rows that were deleted for them: [table, row], JSON
+  PRIMARY KEY (library_id, item_id, folder_id),
+  FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE,
+  FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX trash_folders_oldest ON trash_folders (deleted_at);
+
+
 -- Relations between items
 
 CREATE TABLE relations (

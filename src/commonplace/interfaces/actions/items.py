@@ -129,6 +129,10 @@ class OneItemAt(OneItem):
     expected_revision: ExpectedRevision = None
 
 
+class DeleteItem(OneItemAt):
+    permanent: Annotated[bool, about("Delete it for good, not to the trash")] = False
+
+
 class Paged(Input):
     page: Page = 1
     per_page: PerPage = 20
@@ -471,10 +475,11 @@ ACTIONS = (
     Action(
         "delete_item",
         "Delete an item",
-        OneItemAt,
+        DeleteItem,
         "library.delete",
         route="DELETE /api/v1/items/{item_id}",
         cli="delete",
+        description="Moves it to the trash. `permanent=true` needs a whole-library token.",
     ),
     Action(
         "refresh_item",

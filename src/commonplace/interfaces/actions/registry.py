@@ -11,6 +11,7 @@ from commonplace.interfaces.actions import (
     people,
     search,
     tasks,
+    trash,
     uploads,
     versions,
 )
@@ -18,6 +19,7 @@ from commonplace.interfaces.actions.action import Action
 
 ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
     "items": ("Items: add, search, read, change, delete", (*items.ACTIONS, *versions.ACTIONS)),
+    "trash": ("Trash: deleted items", trash.ACTIONS),
     "search": ("Searching passages and entities", (*search.ACTIONS, disks.SEARCH_ITEMS)),
     "uploads": ("Uploads of files, in three steps", uploads.ACTIONS),
     "folders": ("Folders, filing and feeds", folders.ACTIONS),

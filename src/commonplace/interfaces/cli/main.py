@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 import commonplace
 
 GROUPS = {
+    "trash": "Restore deleted items, or delete them for good.",
     "review": "Review candidate memories.",
     "task": "Manage tasks and epics.",
     "disk": "Publish summaries of items, and save those of others.",
@@ -70,6 +71,10 @@ COMMANDS = {
         "list": "List items, newest first, or list entities, newest first.",
         "review list": "List the review queue, or read a candidate.",
         "delete": "Delete an item.",
+        "trash list": "List deleted items, newest first.",
+        "trash restore": "Restore a deleted item.",
+        "trash empty": "Delete everything in the trash for good, or delete an item in the trash "
+        "for good.",
         "context": "Gather context for a goal.",
         "review accept": "Accept a candidate.",
         "review reject": "Reject a candidate.",

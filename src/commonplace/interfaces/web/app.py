@@ -42,6 +42,7 @@ from commonplace.interfaces.web.pages import (
     tags,
     tasks,
     tokens,
+    trash,
 )
 from commonplace.interfaces.web.request import Elsewhere, Route, WebRequest
 
@@ -49,6 +50,7 @@ log = logging.getLogger(__name__)
 PARTS: Sequence[Sequence[Route]] = (
     live.ROUTES,
     library.ROUTES,
+    trash.ROUTES,
     add.ROUTES,
     reader.ROUTES,
     tags.ROUTES,

@@ -12,7 +12,6 @@ from commonplace.interfaces.web.request import WebRequest, get
 from commonplace.model import (
     EMBED,
     INGEST,
-    REMOVE,
     TRANSCRIBE,
     TRANSFORM,
     Caller,
@@ -23,7 +22,6 @@ from commonplace.model import (
 
 RETRY, KEEP_ALIVE = b"retry: 1000\n\n", b": keep-alive\n\n"  # milliseconds
 DOING = {  # what is told first, first
-    REMOVE: "Deleting",
     INGEST: "Reading",
     TRANSCRIBE: "Transcribing",
     TRANSFORM: "Summarising",

@@ -16,11 +16,9 @@ from commonplace.model import EventPage, EventType, Item, LibraryEvent, Scope, n
 from commonplace.store import item_folders, rows
 
 LEFT = "item.left"  # an item left some scopes, whose callers see it as deleted
+MOVED = "item.moved"  # shown as changed to those who see all folders
 _COLUMNS = "library_id, seq, type, at, item_id, actor, folders, in_kb"
-_VALUES = {
-    "sqlite": "json_each({})",
-    "postgres": "jsonb_array_elements_text({}::jsonb) AS f(value)",
-}
+_SHOWN = {LEFT: EventType.DELETED, MOVED: EventType.CHANGED}
 _WORK = ("task", "epic")
 _READY = "ready"
 
@@ -35,9 +33,7 @@ class _Entry:
     in_kb: bool | None = None
 
 
-def record(
-    tx: Tx, kind: EventType, library_id: str, item_ids: Iterable[str], actor: str | None
-) -> None:
+def record(tx: Tx, kind: str, library_id: str, item_ids: Iterable[str], actor: str | None) -> None:
     for item_id in item_ids:
         tx.defer(_write, _Entry(library_id, kind, item_id, actor))
 
@@ -66,10 +62,16 @@ def record_deleted(tx: Tx, library_id: str, item_ids: Collection[str], actor: st
 
 
 def record_unfiled(
-    tx: Tx, library_id: str, item_id: str, folder_ids: Iterable[str], actor: str | None
+    tx: Tx,
+    library_id: str,
+    item_id: str,
+    folder_ids: Iterable[str],
+    actor: str | None,
+    *,
+    kind: str = EventType.CHANGED,
 ) -> None:
     _record_gone(tx, LEFT, library_id, [item_id], actor, folders=tuple(sorted(folder_ids)))
-    record(tx, EventType.CHANGED, library_id, [item_id], actor)
+    record(tx, kind, library_id, [item_id], actor)
 
 
 def _record_gone(
@@ -153,7 +155,7 @@ class Events(Table):
                 {"AND e.type IN :types" if types else ""} ORDER BY e.seq LIMIT :limit""",
             begin=begin,
             limit=limit,
-            types=[*types, *([LEFT] if EventType.DELETED in types else ())],
+            types=[*types, *(own for own, shown in _SHOWN.items() if shown in types)],
             **values,
         )
         return EventPage(
@@ -204,25 +206,17 @@ def _visible(tx: Tx, scope: Scope) -> tuple[str, dict[str, object]]:
                 WHERE i.id = e.item_id AND {scope_sql.visible(scope)})"""
     condition = f"""
         CASE WHEN {there} THEN e.folders IS NULL
-        WHEN e.folders IS NOT NULL THEN {_left(tx, scope, "e")}
+        WHEN e.folders IS NOT NULL THEN {scope_sql.was_visible(tx.engine, scope, "e")}
         ELSE EXISTS (SELECT 1 FROM event_log AS g WHERE g.library_id = e.library_id
              AND g.item_id = e.item_id AND g.seq > e.seq AND g.folders IS NOT NULL
-             AND {_left(tx, scope, "g")}) END
-        AND (e.type <> '{EventType.CANDIDATE}' OR e.actor = :actor)"""
+             AND {scope_sql.was_visible(tx.engine, scope, "g")}) END
+        AND (e.type <> '{EventType.CANDIDATE}' OR e.actor = :actor)
+        {f"AND e.type <> '{MOVED}'" * (scope.folders is not None)}"""
     return condition, scope_sql.within(scope) | {"actor": scope.actor}
-
-
-def _left(tx: Tx, scope: Scope, event: str) -> str:
-    """Return the condition for an event with which an item left the scope."""
-    conditions = [f"{event}.in_kb = 1"] if scope.kb_only else []
-    if scope.folders is not None:
-        values = _VALUES[tx.engine].format(f"{event}.folders")
-        conditions.append(f"EXISTS (SELECT 1 FROM {values} WHERE value IN :scope_folders)")
-    return f"({' AND '.join(conditions)})"
 
 
 def _event(row: dict[str, object], scope: Scope) -> LibraryEvent:
     """Others' ids are shown to callers of the whole library only."""
-    kind = EventType.DELETED if row["type"] == LEFT else row["type"]
+    kind = _SHOWN.get(str(row["type"]), row["type"])
     mine = scope.whole_library or row["actor"] == scope.actor
     return rows.value(LibraryEvent, row | {"type": kind}, actor=row["actor"] if mine else None)

@@ -51,7 +51,11 @@ class People(IndexedTable):
             "SELECT 1 FROM members WHERE library_id = :id AND person_id <> :id", id=person_id
         ):
             raise Conflict("The library has other members: remove them first.")
-        if tx.one("SELECT 1 FROM items WHERE library_id = :id", id=person_id):
+        if tx.one(
+            """SELECT 1 FROM items WHERE library_id = :id
+               UNION ALL SELECT 1 FROM trash WHERE library_id = :id LIMIT 1""",
+            id=person_id,
+        ):
             raise Conflict("Something was added to the library just now; try again.")
         self._index.drop_library(tx, person_id)
         for sql in (

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.responses import Response
 
-from commonplace.core.items.delayed_delete import GRACE
 from commonplace.core.transfer.sample import is_sample
 from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.web.forms import field
@@ -140,12 +139,6 @@ async def show(request: WebRequest) -> Response:
         first_run=not items and not await _holds_items(request),
         is_sample=is_sample,
         states=states({item.id: item for item in items}, jobs),
-        going=(
-            await services.delayed_deletes.pending(request.caller)
-            if request.user.has_full_write
-            else []
-        ),
-        grace=int(GRACE.total_seconds()),
         state_names=STATES,
         orders=ORDERS,
     )
@@ -290,14 +283,9 @@ async def _archive(request: WebRequest, chosen: list[str]) -> str:
 
 
 async def _delete(request: WebRequest, chosen: list[str]) -> str:
-    await request.services.delayed_deletes.schedule(request.caller, chosen)
-    return ""
-
-
-async def _undo(request: WebRequest, chosen: list[str]) -> str:
-    kept = await request.services.delayed_deletes.undo(request.caller, chosen)
-    gone = f". {len(chosen) - kept} could not be restored" if kept < len(chosen) else ""
-    return f"{count(kept, 'item')} restored{gone}."
+    for item_id in chosen:
+        await request.act("delete_item", item_id=item_id)
+    return f"{count(len(chosen), 'item')} deleted."
 
 
 ACTIONS = {
@@ -308,7 +296,6 @@ ACTIONS = {
     "archive": _archive,
     "restore": _archive,
     "delete": _delete,
-    "undo": _undo,
 }
 
 

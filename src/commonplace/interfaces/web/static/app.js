@@ -53,7 +53,7 @@ $("#bulk")?.addEventListener("submit", keepPlace);
 const single = {
   "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
   n: () => $("#add-text")?.focus(), e: () => withChosen("e"), "#": () => withChosen("#"), v: moveChosen,
-  u: () => $(".going-note button")?.click(), Escape: escape,
+  Escape: escape,
   "?": () => $("#help")?.showModal(),
 };
 

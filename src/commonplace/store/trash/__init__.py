@@ -1,0 +1,1 @@
+"""The trash: deleted items until they are restored or expire."""

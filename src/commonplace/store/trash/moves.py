@@ -1,0 +1,476 @@
+"""Into the trash and out of it: deleted items are the rows that they had, where no query finds
+them."""
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from commonplace.database import Tx
+from commonplace.database.columns import as_json
+from commonplace.errors import Conflict, Invalid
+from commonplace.model import (
+    SUPERSEDED,
+    EventType,
+    Item,
+    ItemRef,
+    JobState,
+    Json,
+    Kind,
+    Relation,
+    Scope,
+    new_public_id,
+    now,
+)
+from commonplace.search_index.index import SectionIndex
+from commonplace.store import captures, contents, item_folders, item_queries, rows, versions
+from commonplace.store.events import log
+from commonplace.store.relations import (
+    put_relations,
+    relink_around,
+    superseded_by,
+    update_superseded,
+)
+from commonplace.store.section_rows import put_section_rows, section_rows
+
+# Tables with rows of an item, and the columns that name items, in an order in which the rows can be
+# written again. The view of a published disk is not among them: restoring does not publish.
+_TABLES: dict[str, tuple[str, ...]] = {
+    "items": ("id",),
+    "folder_items": ("item_id",),
+    "versions": ("item_id",),
+    "aliases": ("item_id",),
+    "jobs": ("item_id",),
+    "captures": ("item_id",),
+    "candidates": ("source_id", "item_id"),
+    "idempotency_keys": ("item_id",),
+    "relations": ("from_id", "to_id"),
+}
+_SECTIONS = "sections"
+# Not rows of tables: what deleting the item did to others, and restoring it undoes.
+_BRIDGE, _CORRECTION, _KEY = "bridge", "correction", "key"
+_NAME = re.compile("[a-z_]+")
+
+
+class _Row(NamedTuple):
+    """A row of an item in the trash; `other_id` is another item that it is about."""
+
+    item_id: str
+    source: str
+    stored: Json
+    other_id: str | None = None
+
+
+# -- into the trash
+
+
+def delete_items(
+    tx: Tx,
+    index: SectionIndex,
+    library_id: str,
+    item_ids: Sequence[str],
+    actor: str | None,
+    *,
+    permanent: bool = False,
+) -> None:
+    """Move items with their notes to the trash. `permanent`: delete them for good, and contents
+    that nothing needs any more."""
+    deleted = item_folders.with_notes(tx, library_id, item_ids)
+    log.record_deleted(tx, library_id, deleted, actor)
+    if not permanent:
+        _insert_entries(tx, library_id, deleted, actor)
+        _keep(tx, library_id, _rows_of(tx, index, library_id, deleted))
+    for item_id in deleted:
+        held = versions.contents_of(tx, library_id, item_id)
+        if not permanent:
+            _keep_keys(tx, library_id, item_id, held)
+        superseded = superseded_by(tx, library_id, item_id)
+        bridges = relink_around(tx, library_id, item_id)
+        if not permanent:
+            kept = [_Row(item_id, _BRIDGE, bridge) for bridge in bridges]
+            _keep(tx, library_id, [*kept, *_corrections(tx, library_id, item_id, superseded)])
+        index.remove(tx, library_id, item_id)
+        tx.run(
+            "DELETE FROM items WHERE library_id = :library_id AND id = :id",
+            library_id=library_id,
+            id=item_id,
+        )
+        update_superseded(tx, library_id, superseded)
+        for content_id in held:
+            contents.drop_unused_content(tx, content_id)
+
+
+def keep_for_scope(
+    tx: Tx, scope: Scope, item: Item, key: str | None, forgotten: Sequence[tuple[str, Json]]
+) -> None:
+    """Show an item in the trash of those who saw it in its folders only. Others keep it.
+
+    `key`: that its text had. `forgotten`: rows that were deleted, each with the name of its table.
+    """
+    tx.run(
+        """INSERT INTO trash_folders (library_id, item_id, folder_id, entity_type, title, in_kb,
+                                      deleted_at, deleted_by, forgotten)
+           SELECT i.library_id, i.id, d.id, i.entity_type, i.title, i.in_kb, :at, :actor,
+                  CAST(:forgotten AS TEXT)
+           FROM items AS i JOIN folders AS d ON d.library_id = i.library_id AND d.id IN :folders
+           WHERE i.library_id = :library_id AND i.id = :item_id
+           ON CONFLICT DO NOTHING""",
+        library_id=scope.library_id,
+        item_id=item.id,
+        folders=sorted(item.folders),
+        at=now(),
+        actor=scope.actor,
+        forgotten=json.dumps({"key": key, "rows": forgotten}, ensure_ascii=False),
+    )
+
+
+def leave_for_scope(
+    tx: Tx, library_id: str, item_id: str, folder_ids: Collection[str] | None
+) -> list[tuple[str, str]]:
+    """Take an item out of the trash of those who see these folders, or all.
+
+    Return the folders with what was forgotten when it was deleted from them.
+    """
+    condition = "" if folder_ids is None else "AND folder_id IN :folders"
+    return tx.tuples(
+        f"""DELETE FROM trash_folders WHERE library_id = :library_id AND item_id = :item_id
+            {condition} RETURNING folder_id, forgotten""",
+        library_id=library_id,
+        item_id=item_id,
+        folders=sorted(folder_ids or ()),
+    )
+
+
+def put_back_for_scope(
+    tx: Tx, index: SectionIndex, item: Item, forgotten: Sequence[str], actor: str | None
+) -> None:
+    """Finish restoring an item that others kept, for those who see it again."""
+    read = list(map(json.loads, forgotten))
+    kept = [(table, row) for each in read for table, row in each["rows"]]
+    for each in read:
+        if each["key"] is not None:
+            contents.attach_key(tx, item.content_id, each["key"])
+    owners = {row["owner"] for _, row in kept}
+    without = captures.owners_without_access(tx, item.library_id, item.id, owners)
+    for table, row in kept:
+        named = {row[column] for column in _TABLES[table] if row[column] is not None}
+        if row["owner"] in without or named - _live(tx, item.library_id, named):
+            continue
+        if table == "captures":
+            captures.recall_key(tx, row)
+        else:
+            _put_row(tx, table, row)
+    # With new numbers, as if it had been deleted for all: an order by them must not tell.
+    ids = item_folders.with_notes(tx, item.library_id, [item.id])
+    sections = list(section_rows(tx, index, item.library_id, ids))
+    for each in ids:
+        note = item_queries.find(tx, Scope(item.library_id), ItemRef(id=each))
+        index.replace(tx, note, (), "")
+    put_section_rows(tx, index, sections)
+    log.record(tx, EventType.RESTORED, item.library_id, ids, actor)
+
+
+def _insert_entries(tx: Tx, library_id: str, item_ids: Sequence[str], actor: str | None) -> None:
+    found = {
+        row["id"]: row
+        for row in tx.all(
+            """SELECT id, public_id, entity_type, title, in_kb, annotates FROM items
+               WHERE library_id = :library_id AND id IN :ids""",
+            library_id=library_id,
+            ids=list(item_ids),
+        )
+    }
+    folders = item_folders.folders_of(tx, Scope(library_id), list(found))
+    # An import has brought back an item of the trash, which is deleted again.
+    purge(tx, library_id, list(found))
+    tx.insert(
+        "trash",
+        "library_id, item_id, public_id, deleted_with, entity_type, title, in_kb, folders, "
+        "deleted_at, deleted_by",
+        [
+            (
+                library_id,
+                item_id,
+                row["public_id"],
+                _root(found, item_id),
+                row["entity_type"],
+                row["title"],
+                row["in_kb"],
+                as_json(folders.get(item_id, ())),
+                rows.column(now()),
+                actor,
+            )
+            for item_id, row in found.items()
+        ],
+    )
+
+
+def _keep_keys(tx: Tx, library_id: str, item_id: str, content_ids: Sequence[str]) -> None:
+    """Free the keys of texts that are nobody else's: adding one again makes a new content, which
+    does not tell that there was one."""
+    for content_id in content_ids:
+        if tx.one(
+            """SELECT 1 FROM items WHERE content_id = :id
+               AND NOT (library_id = :library_id AND id = :item_id) LIMIT 1""",
+            id=content_id,
+            library_id=library_id,
+            item_id=item_id,
+        ):
+            continue
+        key = contents.detach_key(tx, content_id)
+        if key is not None:
+            _keep(tx, library_id, [_Row(item_id, _KEY, {"content_id": content_id, "key": key})])
+
+
+def _root(found: Mapping[str, Any], item_id: str) -> str | None:
+    """Return the item that a note is deleted with; None if it is no note, or deleted alone."""
+    root, seen = item_id, {item_id}
+    while (above := found[root]["annotates"]) in found and above not in seen:
+        seen.add(above)
+        root = above
+    return None if root == item_id else root
+
+
+def _rows_of(
+    tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]
+) -> Iterator[_Row]:
+    for table, columns in _TABLES.items():
+        condition = " OR ".join(f"{column} IN :ids" for column in columns)
+        for row in tx.all(
+            f"SELECT * FROM {table} WHERE library_id = :library_id AND ({condition})",
+            library_id=library_id,
+            ids=list(item_ids),
+        ):
+            named = [row[column] for column in columns if row[column] is not None]
+            owner = next(item_id for item_id in named if item_id in item_ids)
+            others = [item_id for item_id in named if item_id != owner]
+            if stored := _stored(table, dict(row)):
+                yield _Row(owner, table, stored, others[0] if others else None)
+    for row in section_rows(tx, index, library_id, item_ids):
+        yield _Row(row["item_id"], _SECTIONS, row)
+
+
+def _stored(table: str, row: Json) -> Json | None:
+    """Return a row as it is to be restored, if it is."""
+    if table == "jobs":
+        if row["state"] == JobState.DONE:
+            return None
+        if row["state"] == JobState.RUNNING:
+            row |= {"state": JobState.QUEUED.value, "leased_by": None, "leased_until": None}
+    elif table == "items" and row["visibility"] == "published":
+        row["visibility"] = "private"
+    return row
+
+
+def _corrections(
+    tx: Tx, library_id: str, item_id: str, superseded: Collection[str]
+) -> Iterator[_Row]:
+    """Yield what is said of items that this one replaces, and that hold again without it."""
+    for row in tx.all(
+        """SELECT id, metadata FROM items
+           WHERE library_id = :library_id AND id IN :ids AND status = :status""",
+        library_id=library_id,
+        ids=sorted(superseded),
+        status=SUPERSEDED,
+    ):
+        if told := json.loads(row["metadata"]).get(_CORRECTION):
+            yield _Row(item_id, _CORRECTION, {_CORRECTION: told}, row["id"])
+
+
+def _keep(tx: Tx, library_id: str, kept: Sequence[_Row] | Iterator[_Row]) -> None:
+    values = [
+        (
+            library_id,
+            row.item_id,
+            row.other_id,
+            row.stored["content_id"] if row.source in ("items", "versions") else None,
+            row.source,
+            json.dumps(row.stored, ensure_ascii=False),
+        )
+        for row in kept
+    ]
+    if values:
+        tx.insert("trash_rows", "library_id, item_id, other_id, content_id, source, stored", values)
+
+
+# -- out of it
+
+
+def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
+    """Write the rows of an item in the trash, and of its notes, again."""
+    library_id = scope.library_id
+    key = {"library_id": library_id, "item_id": item_id}
+    ids = tx.column(
+        """SELECT item_id FROM trash WHERE library_id = :library_id
+           AND (item_id = :item_id OR deleted_with = :item_id)""",
+        **key,
+    )
+    if _live(tx, library_id, ids):
+        raise Conflict(
+            "An import has added this item again. Delete that one before you restore this one."
+        )
+    kept: dict[str, list[_Row]] = {}
+    for row in tx.all(
+        """SELECT item_id, other_id, source, stored FROM trash_rows
+           WHERE library_id = :library_id AND item_id IN :ids""",
+        library_id=library_id,
+        ids=ids,
+    ):
+        stored = json.loads(row["stored"])
+        kept.setdefault(row["source"], []).append(
+            _Row(row["item_id"], row["source"], stored, row["other_id"])
+        )
+    others = {row.other_id for each in kept.values() for row in each if row.other_id}
+    annotated = {row.stored["annotates"] for row in kept["items"] if row.stored["annotates"]}
+    there = {*ids, *_live(tx, library_id, others | annotated)}
+    for row in kept["items"]:
+        _put_item(tx, row.stored, there)
+    for table in _TABLES:
+        for row in kept.get(table, ()) if table not in ("items", "relations") else ():
+            if row.other_id is None or row.other_id in there:
+                _put_row(tx, table, row.stored)
+    put_section_rows(tx, index, (row.stored for row in kept.get(_SECTIONS, ())))
+    for row in kept.get(_KEY, ()):
+        contents.attach_key(tx, row.stored["content_id"], row.stored["key"])
+    _put_relations(tx, scope, kept, there)
+    waiting = [
+        _Row(row.other_id, row.source, row.stored, row.item_id)
+        for each in kept.values()
+        for row in each
+        if row.other_id and row.other_id not in there
+    ]
+    tx.run(
+        "DELETE FROM trash WHERE library_id = :library_id AND item_id IN :ids",
+        library_id=library_id,
+        ids=ids,
+    )
+    # What is about another item in the trash comes back with that.
+    in_trash = set(
+        tx.column(
+            "SELECT item_id FROM trash WHERE library_id = :library_id AND item_id IN :ids",
+            library_id=library_id,
+            ids=sorted(row.item_id for row in waiting),
+        )
+    )
+    _keep(tx, library_id, [row for row in waiting if row.item_id in in_trash])
+    for each in ids:
+        index.refile(tx, library_id, each)
+    log.record(tx, EventType.RESTORED, library_id, ids, scope.actor)
+
+
+def _live(tx: Tx, library_id: str, item_ids: Collection[str]) -> set[str]:
+    return set(
+        tx.column(
+            "SELECT id FROM items WHERE library_id = :library_id AND id IN :ids",
+            library_id=library_id,
+            ids=sorted(item_ids),
+        )
+    )
+
+
+def _put_item(tx: Tx, row: Json, there: Collection[str]) -> None:
+    if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=row["public_id"]):
+        row["public_id"] = new_public_id()
+    if row["annotates"] not in there:
+        row["annotates"] = None
+    _put_row(tx, "items", row)
+
+
+def _put_row(tx: Tx, table: str, row: Json) -> None:
+    if table == "folder_items" and not tx.one(
+        "SELECT 1 FROM folders WHERE library_id = :library_id AND id = :folder_id", **row
+    ):
+        return
+    if not all(map(_NAME.fullmatch, row)):
+        raise Invalid("The trash is damaged.")
+    insert = partial(
+        tx.run,
+        f"""INSERT INTO {table} ({", ".join(row)}) VALUES ({", ".join(f":{c}" for c in row)})
+            ON CONFLICT DO NOTHING""",
+    )
+    if not insert(**row) and table == "captures":  # the key was used again meanwhile
+        insert(**row | {"idempotency_key": None})
+
+
+def _put_relations(
+    tx: Tx, scope: Scope, kept: Mapping[str, Sequence[_Row]], there: Collection[str]
+) -> None:
+    """Write relations again, unless what others have done meanwhile rules them out."""
+    library_id = scope.library_id
+    for bridge in kept.get(_BRIDGE, ()):
+        tx.run(
+            """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
+               AND kind = :kind AND to_id = :to_id AND created_at = :created_at""",
+            **bridge.stored,
+        )
+    everything = Scope(library_id)
+    for row in kept.get("relations", ()):
+        relation = rows.value(Relation, row.stored)
+        if row.other_id in there and not _is_replaced(tx, relation):
+            try:
+                put_relations(tx, everything, [relation])
+            except Invalid:  # it would close a cycle
+                continue
+    touched = {row.item_id for row in kept["items"]}
+    touched |= {row.stored["to_id"] for row in kept.get(_BRIDGE, ())}
+    update_superseded(tx, library_id, touched)
+    for row in kept.get(_CORRECTION, ()):
+        _correct(tx, library_id, str(row.other_id), row.stored)
+
+
+def _is_replaced(tx: Tx, relation: Relation) -> bool:
+    """Return whether an item belongs elsewhere by now, and can belong to one only."""
+    return relation.kind in (Kind.BELONGS_TO, Kind.PART_OF) and bool(
+        tx.one(
+            """SELECT 1 FROM relations AS r JOIN items AS i
+               ON i.library_id = r.library_id AND i.id = r.from_id
+               WHERE r.library_id = :library_id AND r.from_id = :from_id AND r.kind = :kind
+               AND r.to_id <> :to_id AND i.entity_type IN ('task', 'epic')""",
+            library_id=relation.library_id,
+            from_id=relation.from_id,
+            kind=relation.kind,
+            to_id=relation.to_id,
+        )
+    )
+
+
+def _correct(tx: Tx, library_id: str, item_id: str, told: Json) -> None:
+    metadata = tx.scalar(
+        """SELECT metadata FROM items
+           WHERE library_id = :library_id AND id = :id AND status = :status""",
+        library_id=library_id,
+        id=item_id,
+        status=SUPERSEDED,
+    )
+    if metadata is not None and _CORRECTION not in json.loads(metadata):
+        tx.run(
+            """UPDATE items SET metadata = :metadata
+               WHERE library_id = :library_id AND id = :id""",
+            metadata=as_json(json.loads(metadata) | told),
+            library_id=library_id,
+            id=item_id,
+        )
+
+
+def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
+    """Delete entries with their notes, and contents that nothing needs any more."""
+    ids = tx.column(
+        """SELECT item_id FROM trash WHERE library_id = :library_id
+           AND (item_id IN :ids OR deleted_with IN :ids)""",
+        library_id=library_id,
+        ids=list(item_ids),
+    )
+    held = tx.column(
+        """SELECT DISTINCT content_id FROM trash_rows WHERE library_id = :library_id
+           AND item_id IN :ids AND content_id IS NOT NULL""",
+        library_id=library_id,
+        ids=ids,
+    )
+    tx.run(
+        "DELETE FROM trash WHERE library_id = :library_id AND item_id IN :ids",
+        library_id=library_id,
+        ids=ids,
+    )
+    for content_id in held:
+        contents.drop_unused_content(tx, content_id)
