@@ -80,3 +80,16 @@ async def test_the_sample_comes_and_goes_and_leaves_what_is_ones_own(house: Hous
     assert (await app.folders.get(owner, folder.id)).item_count == 2
     with pytest.raises(ForbiddenScope):
         await app.samples.add(await caller(house, "one_folder"))
+
+
+async def test_folders_count_what_their_list_returns(house: House) -> None:
+    red = house.folders["Red"]
+    for n in range(3):
+        item_id, _ = await house.add(f"Note {n}", folder="Red", in_kb=n > 0)
+    await house.app.library.update(house.owner, item_id, {"archived": True})
+    await house.app.annotations.add(house.owner, item_id, "Why?", quote="the zebra", position=0)
+    for character, expected in (("owner", 3), ("one_folder", 3), ("kb_only", 2)):
+        async with house.client(character) as client:
+            listed = (await client.get("/api/v1/items", params={"folder_id": red})).json()
+            folder = (await client.get(f"/api/v1/folders/{red}")).json()
+            assert folder["item_count"] == listed["total"] == expected
