@@ -212,5 +212,6 @@ async def test_a_filter_without_a_match_leads_into_the_texts(site: Site) -> None
     await page.get_by_role("link", name="Search inside texts for “contract on Friday”").click()
     await expect(page.locator("#hits .title").first).to_have_text("Meeting")
     await expect(page.locator("[data-live] [name=q]")).to_have_value("contract on Friday")
+    await ready(page)
     await page.locator("[data-live] [name=q]").press("ArrowDown")
     await expect(page.locator("#hits .title").first).to_be_focused()

@@ -330,10 +330,14 @@ async def test_an_item_knows_no_list_that_its_reader_does_not_see(site: Site) ->
         link = page.locator(".along").get_by_role("link", name="Library")
         href = await link.get_attribute("href")
         assert href is not None and href.startswith("/?at=")
-    await page.goto("/search?q=zebra")
+    await page.goto(f"/search?q=zebra&mode=keyword&folder={secret}")
     await page.locator(".hits .title").first.click()
     await page.get_by_role("link", name="Search results").click()
     await expect(page.get_by_role("searchbox")).to_have_value("zebra")
+    await expect(page.get_by_label("Words")).to_be_checked()
+    await expect(page.locator("[data-live] [name=folder]")).to_have_value(secret)
+    await page.goto(f"/items/{one.public_id}?list=//example.org/search?q=a")
+    await expect(page.locator(".along").get_by_role("link", name="Library")).to_be_visible()
 
 
 # -- search on every page, the phone, the first run

@@ -178,6 +178,14 @@ async def bulk(request: WebRequest) -> Response:
     return request.redirect(to or request.back, said)
 
 
+def _search_of(query: Mapping[str, str]) -> str:
+    """Return the address of the search that the page of an item was opened from, if it was."""
+    link = urlsplit(query.get("list", ""))
+    if link.path == "/search" and not link.netloc:
+        return f"/search?{urlencode(parse_qsl(link.query))}"
+    return f"/search?{urlencode({'q': query['q']})}" if query.get("q") else ""
+
+
 async def _list_of(request: WebRequest, item_id: str) -> str:
     """Return the place in its list of an item whose page the form was on; empty elsewhere."""
     back = urlsplit(request.back)
@@ -185,8 +193,8 @@ async def _list_of(request: WebRequest, item_id: str) -> str:
     if not back.path.startswith("/items/") or item is None:
         return ""
     query = dict(parse_qsl(back.query))
-    if "q" in query:
-        return f"/search?{urlencode({'q': query['q']})}"
+    if found := _search_of(query):
+        return found
     return await Choice.of_link(query.get("list", "")).place(request, item)
 
 
@@ -203,8 +211,8 @@ class ListPlace:
 
 
 async def place_in_list(request: WebRequest, item: Item) -> ListPlace:
-    if words := request.query("q"):
-        return ListPlace("Search results", f"/search?{urlencode({'q': words})}")
+    if found := _search_of(request.http.query_params):
+        return ListPlace("Search results", found)
     choice = Choice.of_link(request.query("list"))
     names = {node.id: node.folder.name for node in request.folders}
     if choice.folder not in names:

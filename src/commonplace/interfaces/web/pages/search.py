@@ -48,6 +48,8 @@ async def show(request: WebRequest) -> Response:
         "times": TIMES,
     }
     shown["without"] = _without(shown)
+    # The page of an item marks the words, and leads back here.
+    shown["in_list"] = urlencode({"q": query, "list": f"/search?{urlencode(_asked(shown))}"})
     if query:
         starts = [first] if first else []
         starts += [now() - timedelta(days=int(since))] if since in TIMES else []
@@ -85,8 +87,8 @@ def _day(text: str) -> datetime | None:
         return None
 
 
-def _without(shown: dict[str, Any]) -> dict[str, str]:
-    """Return each active filter in words, with the address of the search without it."""
+def _asked(shown: dict[str, Any]) -> dict[str, str]:
+    """Return the query of the search's address."""
     folder, first, last = shown["folder"], shown["first"], shown["last"]
     asked = {
         "q": shown["query"],
@@ -97,18 +99,24 @@ def _without(shown: dict[str, Any]) -> dict[str, str]:
         "from": f"{first:%Y-%m-%d}" if first else "",
         "to": f"{last:%Y-%m-%d}" if last else "",
     }
+    return {name: value for name, value in asked.items() if value}
+
+
+def _without(shown: dict[str, Any]) -> dict[str, str]:
+    """Return each active filter in words, with the address of the search without it."""
+    folder, asked = shown["folder"], _asked(shown)
     named = {
         "folder": f"in {folder.label}" if folder else "",
         "type": f"{shown['type']}s",
         "since": TIMES.get(shown["since"], "").lower(),
-        "from": f"from {asked['from']}",
-        "to": f"until {asked['to']}",
+        "from": f"from {asked.get('from')}",
+        "to": f"until {asked.get('to')}",
     }
     return {
         named[name]: "/search?"
-        + urlencode({key: value for key, value in asked.items() if value and key != name})
+        + urlencode({key: value for key, value in asked.items() if key != name})
         for name in named
-        if asked[name]
+        if name in asked
     }
 
 
