@@ -49,7 +49,7 @@ def listed(cli: Commands, *options: str) -> dict[str, Any]:
     return {item["title"]: item for item in cli.json("list", *options)["items"]}
 
 
-def test_a_file_is_read_found_and_its_original_not_kept(
+def test_a_file_is_read_found_and_its_original_kept(
     cli: Commands, tmp_path: Path, data_dir: Path
 ) -> None:
     (tmp_path / "otter.html").write_text(PAGE.format("otter"))
@@ -58,7 +58,8 @@ def test_a_file_is_read_found_and_its_original_not_kept(
     item = listed(cli, "--folder", "Animals")["About otter"]
     assert (item["kind"], item["tags"]) == ("file", ["wet"])
     assert cli.json("search", "roots of alders")["hits"][0]["item_id"] == item["id"]
-    assert [file for file in (data_dir / "blobs").rglob("*") if file.is_file()] == []
+    [kept] = [file for file in (data_dir / "blobs").rglob("*") if file.is_file()]
+    assert kept.read_bytes() == (tmp_path / "otter.html").read_bytes()
     assert cli.json("add", tmp_path / "otter.html")["created"] is False
 
 

@@ -106,8 +106,9 @@ COMMANDS = {
     },
     "transfer": {
         "import": "Import notes, bookmarks, agent transcripts or a git repository.",
-        "export": "Export every item to a Markdown file.",
-        "backup": "Back up everything, including vectors, to one file for SQLite or Postgres.",
+        "export": "Export every item to a Markdown file, with the files that were uploaded.",
+        "backup": "Back up everything, including vectors and uploaded files, to one file for "
+        "SQLite or Postgres.",
         "restore": "Restore a backup, all or nothing.",
     },
     "doctor": {
