@@ -1,5 +1,6 @@
 """Hooks of coding agents: recorded events on standard input, against a stub and a real server."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+from commonplace.core.transfer.session_sources import read_repository
+from commonplace.errors import Invalid
 from commonplace.hooks import BLOCK, repository_address
 from tests.interfaces.live import live_house
 from tests.stub_service import Mishap, Request, Stand, StubService, running
@@ -395,6 +398,58 @@ def test_programs_of_the_folder_do_not_pass_for_ours(
         input="{}", cwd=repository, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.fixture(params=["signature", "upload-pack", "ext"])
+def hostile(request: pytest.FixtureRequest, repository: Path, tmp_path: Path) -> Path:
+    """A file that a program of the repository's settings makes, if it is run."""
+    ran, program = tmp_path / "ran", tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    program.chmod(0o755)
+
+    def git(*command: object, **options: Any) -> str:
+        done = subprocess.run(
+            ["git", "-C", repository, *map(str, command)],
+            capture_output=True, text=True, check=False, **options,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    if request.param == "signature":
+        signed = git("cat-file", "commit", "HEAD").replace("\n\n", f"\n{SIGNATURE}\n\n", 1) + "\n"
+        made = git("hash-object", "-t", "commit", "-w", "--stdin", input=signed)
+        git("update-ref", "HEAD", made)
+        git("config", "log.showSignature", "true")
+        git("config", "gpg.program", program)
+    else:  # HEAD is to be fetched from a promisor
+        git("remote", "add", "promisor", tmp_path if request.param != "ext" else f"ext::{program}")
+        for name, value in {
+            "core.repositoryformatversion": "1",
+            "extensions.partialClone": "promisor",
+            "remote.promisor.promisor": "true",
+            "remote.promisor.uploadpack": str(program),
+            "protocol.allow": "always",
+            "protocol.ext.allow": "always",
+            "protocol.file.allow": "always",
+        }.items():
+            git("config", name, value)
+        (repository / ".git/refs/heads/stripes").write_text("12" * 20 + "\n")
+    git("log", "-1")
+    assert ran.exists(), "git runs it unless it is told not to"
+    ran.unlink()
+    return ran
+
+
+SIGNATURE = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n iQ==\n -----END PGP SIGNATURE-----"
+
+
+def test_programs_that_a_repository_names_are_not_run(
+    library: Library, repository: Path, data_dir: Path, hostile: Path
+) -> None:
+    fire(start(repository), data_dir, URL=library.url)
+    assert [each["project"] for each in library.sent] == ["git.example.org/ann/zebra"]
+    with suppress(Invalid):
+        asyncio.run(read_repository(repository))
+    assert not hostile.exists()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ not. Of git history, a session is one month of commits.
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 from commonplace.core.transfer.bookmarks import clean
 from commonplace.errors import Invalid
+from commonplace.hooks import GIT, GIT_ENVIRONMENT
 from commonplace.model import Json, parse_time
 from commonplace.text import front_matter
 
@@ -44,19 +46,6 @@ MOST_FILES = 20  # listed per commit
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})\b", re.MULTILINE)
 _UNIT, _RECORD = "\x1f", "\x1e"
 _FORMAT = _RECORD + _UNIT.join(("%H", "%an", "%aI", "%B")) + _UNIT
-# A repository's settings can name programs to run. None is needed to read commits.
-_READ_ONLY = (
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    "-c",
-    "log.showSignature=false",
-    "-c",
-    "core.pager=cat",
-    "-c",
-    "protocol.allow=never",
-)
 
 
 @dataclass(slots=True)
@@ -322,11 +311,11 @@ def read_log(file: Path) -> list[Session]:
 async def _git(path: Path, *arguments: str) -> str:
     try:
         running = await asyncio.create_subprocess_exec(
-            "git",
-            *_READ_ONLY,
+            *GIT,
             "-C",
             str(path),
             *arguments,
+            env=os.environ | GIT_ENVIRONMENT,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
