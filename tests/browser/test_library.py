@@ -110,7 +110,7 @@ async def test_many_are_filed_tagged_and_archived_at_once(site: Site) -> None:
         page.locator(".row", has_text="Three").get_by_role("link", name="even")
     ).to_be_visible()
     await ready(page)
-    for key in "jje":
+    for key in "jja":
         await page.keyboard.press(key)
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
     await expect(page.locator(".row")).to_have_count(2)

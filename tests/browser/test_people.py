@@ -83,7 +83,7 @@ async def test_a_viewer_sees_everything_and_nothing_to_write_with(site: Site) ->
         )
         await expect(writing).to_have_count(0)
     await page.goto("/")
-    for key in ("j", "x", "e"):
+    for key in ("j", "x", "e", "a"):
         await page.keyboard.press(key)
     await expect(page.locator(".row")).to_have_count(1)
     token = await page.locator("body").get_attribute("data-csrf")

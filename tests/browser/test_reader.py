@@ -170,7 +170,7 @@ async def test_keys_go_through_a_text_and_do_things_with_it(site: Site) -> None:
         "(prose) => parseFloat(getComputedStyle(prose).fontSize)"
     )
     assert after > before
-    await page.keyboard.press("e")
+    await page.keyboard.press("a")
     await expect(page.get_by_role("status")).to_have_text("1 item archived.")
     await ready(page)
     await page.keyboard.press("#")

@@ -83,7 +83,18 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items/{item_id}/notes"): Row(
         "item", writes=True, form=(("text", "Worth reading twice"),)
     ),
+    ("GET", "/items/{item_id}/edit"): Row("item", writes=True),
+    ("POST", "/items/{item_id}/edit"): Row(
+        "item", writes=True, form=(("text", "Other words"), ("revision", "1"))
+    ),
+    ("POST", "/items/{item_id}/boxes"): Row(
+        "listed", writes=True, json={"box": 0, "done": True, "revision": 1}, answer=200
+    ),
+    ("POST", "/preview"): Row(json={"text": "*Words*"}),
+    ("POST", "/notes/{note_id}"): Row("note", writes=True, form=(("text", "Once more"),)),
+    ("POST", "/notes/{note_id}/delete"): Row("note", writes=True),
     ("GET", "/items/{item_id}/versions/{revision}"): Row("rewritten"),
+    ("POST", "/items/{item_id}/versions/{revision}/restore"): Row("rewritten", writes=True),
     ("GET", "/work"): Row(),
     ("POST", "/work"): Row(writes=True, form=(("kind", "project"), ("title", "Plans"))),
     ("POST", "/work/{entity_id}"): Row("task", writes=True, form=(("title", "Called otherwise"),)),
@@ -198,6 +209,11 @@ async def target(house: House, what: str | None) -> str:
                     house.owner, idea.id, {"content": "What is said now"}
                 )
             ).id
+        case "note":
+            about = (await house.add(f"Noted {uuid4()}"))[0]
+            return (await house.app.annotations.add(house.owner, about, "See also")).id
+        case "listed":
+            return (await house.add("List", text=f"- [ ] {uuid4()}"))[0]
         case "published":
             item_id = (await house.add(f"Open {uuid4()}"))[0]
             await house.app.disks.publish(house.owner, item_id)

@@ -8,6 +8,7 @@ import pytest
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.people.accounts import LIFETIME
 from commonplace.core.people.authorization import digest
+from commonplace.interfaces.web import markdown_html
 from commonplace.interfaces.web.pages import reader
 from commonplace.model import Job, new_id, now
 from tests.interfaces.house import House
@@ -77,13 +78,14 @@ async def test_a_browser_stays_signed_in_for_as_long_after_its_last_visit(house:
 async def test_others_do_not_wait_while_a_book_is_set(
     house: House, monkeypatch: pytest.MonkeyPatch, in_kb: bool
 ) -> None:
-    set_by, rendered = set(), reader.rendered
+    set_by, rendered = set(), markdown_html.rendered
 
     def noting(*text: Any) -> Any:
         set_by.add(threading.current_thread())
         return rendered(*text)
 
-    monkeypatch.setattr(reader, "rendered", noting)
+    for module in (reader, markdown_html):
+        monkeypatch.setattr(module, "rendered", noting)
     item, _ = await house.add("A book", in_kb=in_kb)
     async with await browser(house, house.owner.person_id) as client:
         assert "the zebra grazes" in (await client.get(f"/items/{item}")).text

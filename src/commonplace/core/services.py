@@ -266,7 +266,7 @@ def build_services(
         EntitySearch(store, search),
         Sessions(store, access, entities, memory, reflection),
         Versions(store, access, editor),
-        Annotations(store, access, entities),
+        Annotations(store, access, entities, editor),
         LibraryMap(store, access, embedder),
         Events(store, access, Poller(store)),
         Webhooks(store, access, sender),

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 
 from commonplace.core.entities.entities import Entities
 from commonplace.core.entities.validation import NewEntity, refuse
+from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.people.authorization import GRAPH_WRITE, READ, Service, verb
+from commonplace.errors import NotFound
 from commonplace.model import Caller, EntityType, Item, ItemRef, Kind, Relation
+from commonplace.store.optimistic import retry_on_conflict
 
 SHOWN = 100
 TITLE = 80
@@ -24,6 +27,7 @@ class Annotation:
 @dataclass(eq=False)
 class Annotations(Service):
     _entities: Entities
+    _editor: TextEditor
 
     @verb(GRAPH_WRITE, "annotate", target="item_id")
     async def add(
@@ -62,6 +66,22 @@ class Annotations(Service):
             ],
         )
         return added.item
+
+    @verb(GRAPH_WRITE, "annotate", target="item_id")
+    async def change(self, caller: Caller, item_id: str, text: str) -> Item:
+        """Change the text of a note. A highlight without a note has the words that it marks."""
+
+        async def change_text() -> Item:
+            note = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+            if note.annotates is None:
+                raise NotFound("Note not found")
+            said = text.strip() or quoted(note)[0]
+            refuse((not said, "Write a note, or delete it."))
+            return await self._editor.edit(
+                caller.scope, note, said, {"title": _title(said)}, note.revision
+            )
+
+        return await retry_on_conflict(change_text, guarded=False)
 
     @verb(READ, "annotations", target="item_id")
     async def of(self, caller: Caller, item_id: str) -> list[Annotation]:

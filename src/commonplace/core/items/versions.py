@@ -53,6 +53,22 @@ class Versions(Service):
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return await self._store.versions.get(caller.scope, item.id, revision)
 
+    @verb(READ, "versions", target="item_id")
+    async def text_at(self, caller: Caller, item_id: str, revision: int) -> str | None:
+        """Return the text that an item had at a revision; None if it is no longer kept."""
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        later = [
+            each.revision
+            for each in await self._store.versions.of_item(caller.scope, item.id)
+            if each.revision >= revision
+        ]
+        if not later:
+            return await self._store.items.text(item)
+        try:
+            return (await self._store.versions.get(caller.scope, item.id, min(later))).text
+        except NotFound:
+            return None
+
     @verb(WRITE, "restore_version", target="item_id")
     async def restore(
         self, caller: Caller, item_id: str, revision: int, expected_revision: int | None = None

@@ -175,8 +175,13 @@ def without_front_matter(text: str) -> str:
     return f"{shown}\n\n{rest}"
 
 
-def boxes(text: str) -> list[int]:
-    """Return the lines of the task boxes in a text, in order."""
+def beginning(text: str, title: str = "", highest: int | None = None) -> Markup:
+    """Render a text, or its first passage: without the title, which its page says already."""
+    return rendered(without_title(without_front_matter(text), title), highest)
+
+
+def _boxes_at(text: str) -> list[int]:
+    """Return the numbers of the lines with task boxes, in order."""
     return [
         child.map[0]
         for token in _MD.parse(text)
@@ -185,9 +190,17 @@ def boxes(text: str) -> list[int]:
     ]
 
 
+def box_lines(text: str) -> list[str]:
+    """Return the lines of the task boxes in a text, as if none was ticked."""
+    if not _BOX.search(text):
+        return []
+    lines = _NEWLINE.split(text)[::2]
+    return [_BOX.sub("[ ] ", lines[at], count=1) for at in _boxes_at(text)]
+
+
 def ticked(text: str, number: int, done: bool) -> str:
     """Return the text with its box of this number, from 0, ticked or not."""
-    found = boxes(text)
+    found = _boxes_at(text)
     if not 0 <= number < len(found):
         raise Invalid("The text has no such task. Reload the page.")
     lines = _NEWLINE.split(text)

@@ -3,27 +3,32 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
-from commonplace.core.entities.annotations import beside, quoted
+from commonplace.core.entities.annotations import Annotation, beside, quoted
+from commonplace.core.items.item_parts import part_of
 from commonplace.errors import NotFound
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live import states
 from commonplace.interfaces.web.markdown_html import (
+    beginning,
+    box_lines,
     highest_heading,
     rendered,
     resumed,
-    without_front_matter,
     without_title,
 )
+from commonplace.interfaces.web.pages.editor import by_passage, is_editable
 from commonplace.interfaces.web.pages.library import place_in_list
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then, whole_number
 from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.workflow import notes, searchable
+from commonplace.text.snippets import plain_text
 
 LINKS = 30
 CONTENTS = 4  # headings that are worth a list of them
@@ -48,7 +53,7 @@ async def show(request: WebRequest) -> Response:
     jobs = await services.overview.unfinished(caller, [item.id])
     original = await services.originals.find(caller, item.id)
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
-    annotations = await services.annotations.of(caller, item.id)
+    annotations = _placed(await services.annotations.of(caller, item.id), reading.sections)
     passages = {section.position for section in reading.sections}
     return request.page(
         "item.html",
@@ -59,7 +64,11 @@ async def show(request: WebRequest) -> Response:
         sections=await asyncio.to_thread(_passages, reading),
         whole=None
         if reading.sections
-        else await asyncio.to_thread(_beginning, reading.text, item.title),
+        else await asyncio.to_thread(beginning, reading.text, item.title),
+        editable=is_editable(item),
+        by_passage=by_passage(reading),
+        boxes=await asyncio.to_thread(lambda: len(box_lines(reading.text))),
+        starts={each.position: each.start for each in part_of(reading).sections},
         state=states({item.id: item}, jobs)[item.id],
         outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"],
@@ -103,15 +112,32 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup]]:
             section,
             rendered(text, highest)
             if section.position
-            else _beginning(text, reading.item.title, highest),
+            else beginning(text, reading.item.title, highest),
         )
         for section, text in zip(reading.sections, resumed(said), strict=True)
         if text.strip()
     ]
 
 
-def _beginning(text: str, title: str, highest: int | None = None) -> Markup:
-    return rendered(without_title(without_front_matter(text), title), highest)
+def _placed(notes: Sequence[Annotation], sections: Sequence[Section]) -> list[Annotation]:
+    """Return notes with the passages where the quoted words are now: an edit may have moved
+    them."""
+    plain: dict[int, str] = {}
+
+    def has(section: Section, quote: str) -> bool:
+        if section.position not in plain:
+            plain[section.position] = plain_text(section.text)
+        return quote in plain[section.position]
+
+    placed = list[Annotation]()
+    for note in notes:
+        quote, at = plain_text(note.quote), note.position
+        known = at is not None and at < len(sections)
+        if quote and not (known and has(sections[at or 0], quote)):
+            found = next((each.position for each in sections if has(each, quote)), at)
+            note = replace(note, position=found)
+        placed.append(note)
+    return placed
 
 
 def _outline(reading: FullItem) -> list[tuple[int, str, int]]:
@@ -210,18 +236,6 @@ def _is_pdf(file: Path) -> bool:
         return opened.read(len(PDF)) == PDF
 
 
-async def annotate(request: WebRequest) -> Response:
-    item_id = request.path("item_id")
-    await request.services.annotations.add(
-        request.caller,
-        item_id,
-        request.text("text"),
-        quote=request.text("quote"),
-        position=whole_number(request.text("position")),
-    )
-    return request.redirect(f"/items/{item_id}#notes", "Note saved.")
-
-
 async def version(request: WebRequest) -> Response:
     """Show an earlier version: the changes that followed, or its text."""
     revision = whole_number(request.path("revision")) or 0  # which none has
@@ -234,9 +248,10 @@ async def version(request: WebRequest) -> Response:
         found=found,
         item=found.item,
         version=found.version,
+        restorable=is_editable(found.item),
         as_text=as_text,
         text=(
-            await asyncio.to_thread(_beginning, found.version.text, found.version.title)
+            await asyncio.to_thread(beginning, found.version.text, found.version.title)
             if as_text
             else None
         ),
@@ -254,6 +269,5 @@ ROUTES = (
     ),
     post("/items/{item_id}/retry", retry),
     get("/items/{item_id}/original", original),
-    post("/items/{item_id}/notes", annotate),
     get("/items/{item_id}/versions/{revision}", version),
 )

@@ -50,10 +50,16 @@ function moveChosen() {
 }
 $("#bulk")?.addEventListener("submit", keepPlace);
 
+function edit() {
+  const own = $(".reader .actions [data-key=e]"), row = $(".row.at .title");
+  if (own) own.click();
+  else if (document.body.dataset.rules && row?.pathname.startsWith("/items/")) location.href = `${row.pathname}/edit`;
+}
+
 const single = {
   "/": search, j: () => step(1), k: () => step(-1), o: open, x: choose, t: turnLights,
-  n: () => $("#add-text")?.focus(), e: () => withChosen("e"), "#": () => withChosen("#"), v: moveChosen,
-  Escape: escape,
+  n: () => $("#add-text")?.focus(), e: edit, a: () => withChosen("a"), "#": () => withChosen("#"), v: moveChosen,
+  u: () => $(".toast [data-key=u]")?.click(), Escape: escape,
   "?": () => $("#help")?.showModal(),
 };
 
@@ -80,6 +86,8 @@ const parts = {
   "./search.js": "[data-live]",
   "./publish.js": "#publish",
   "./reader.js": ".reader",
+  "./editor.js": ".reader [data-edit], #editor",
+  "./boxes.js": "#text[data-boxes]",
   "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
   "./filing.js": "#mover, #nest",
   "./board.js": "#work",

@@ -8,7 +8,7 @@ export async function post(path, body) {
     headers: { "X-CSRF-Token": token(), Accept: "application/json", ...(form ? {} : { "Content-Type": "application/json" }) },
   });
   const said = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(said.message ?? `The server returned an error (${answer.status}). Try again.`);
+  if (!answer.ok) throw Object.assign(new Error(said.message ?? `The server returned an error (${answer.status}). Try again.`), { said });
   return said;
 }
 

@@ -1,6 +1,6 @@
 // The reader: the words that were asked for, what was noted, and times that lead into the recording.
 const prose = (position) => document.querySelector(`.passage[data-position="${CSS.escape(position)}"] .prose`);
-const paint = (name, ranges) => { if (window.Highlight && ranges.length) CSS.highlights.set(name, new Highlight(...ranges)); };
+const paint = (name, ranges) => { if (window.Highlight) CSS.highlights.set(name, new Highlight(...ranges)); };
 
 // A place in the text that is read as one line, whatever elements it runs through.
 function plain(root) {
@@ -42,23 +42,31 @@ if (asked && passage) {
 }
 
 // What is wider than the page is moved by arrows, too.
-for (const wide of document.querySelectorAll(".prose :is(pre, table)")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+function widen() {
+  for (const wide of document.querySelectorAll(".prose :is(pre, table)")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+}
+widen();
 
 const recording = document.querySelector("#recording");
-for (const button of document.querySelectorAll("[data-seek]")) {
-  button.addEventListener("click", () => { recording.currentTime = Number(button.dataset.seek); recording.play(); });
-}
+document.querySelector(".reader")?.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-seek]");
+  if (button) { recording.currentTime = Number(button.dataset.seek); recording.play(); }
+});
 
 // What was noted, where it still stands.
-paint("noted", [...document.querySelectorAll("[data-quote]")].flatMap(({ dataset: { quote, position } }) => {
-  const root = position && prose(position);
-  const found = root && plain(root);
-  const at = found ? found.text.indexOf(quote) : -1;
-  return at < 0 ? [] : [rangeOf(found, at, at + quote.length)];
-}));
+function paintNotes() {
+  paint("noted", [...document.querySelectorAll("[data-quote]")].flatMap(({ dataset: { quote, position } }) => {
+    const root = position && prose(position);
+    const found = root && plain(root);
+    const at = found ? found.text.indexOf(quote) : -1;
+    return at < 0 ? [] : [rangeOf(found, at, at + quote.length)];
+  }));
+}
+paintNotes();
+document.addEventListener("fresh", () => { widen(); paintNotes(); });
 
 // Words that are chosen can be noted.
-const form = document.querySelector(".reader[data-id] .note-form");
+const form = document.querySelector(".reader[data-id] #notes > .note-form");
 if (form) {
   const offer = document.createElement("button");
   offer.type = "button";
@@ -137,8 +145,7 @@ if (actions) {
 }
 
 const MOST = 200;
-const passages = [...(reader?.querySelectorAll(".passage") ?? [])];
-if (passages.length > 3) {
+if (reader?.querySelectorAll(".passage").length > 3) {
   const kept = JSON.parse(localStorage.getItem("places") ?? "{}");
   const { id } = reader.dataset;
   const place = kept[id];
@@ -154,6 +161,7 @@ if (passages.length > 3) {
   addEventListener("scroll", () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
+      const passages = [...reader.querySelectorAll(".passage")];
       const last = passages.findLast((each) => each.getBoundingClientRect().top < innerHeight / 2);
       const all = JSON.parse(localStorage.getItem("places") ?? "{}");
       delete all[id];
