@@ -101,7 +101,7 @@ async def test_an_account_is_deleted_with_its_library_and_nothing_else(site: Sit
         await page.get_by_label("Password", exact=True).fill(password)
         await page.get_by_role("button", name="Delete account permanently").click()
         await expect(page.get_by_role("status")).to_contain_text(said)
-    assert [person.name for person in await site.app.people.all()] == ["Ada"]
+    assert [person.name for person in await site.app.store.people.all()] == ["Ada"]
     assert await site.app.library.recent(own) == []
     assert [item.title for item in await site.app.library.recent(site.owner)] == [
         "What Dan wrote for all of them, in their library."

@@ -68,7 +68,7 @@ async def test_after_signing_in_one_is_where_one_wanted_to_go(site: Site) -> Non
 
 async def test_a_link_signs_in_whoever_has_a_password_and_leaves_it_as_it_is(site: Site) -> None:
     before = await site.signed_in()
-    [person] = await site.app.people.all()
+    [person] = await site.app.store.people.all()
     page = await site.visitor()
     await page.goto(f"/claim/{await site.app.accounts.invitation(person)}")
     await page.get_by_role("button", name="Sign in").click()

@@ -308,3 +308,16 @@ async def test_what_is_retried_is_as_young_as_a_new_job(ann: Library) -> None:
     await ann.store.jobs.fail("w", job.id, "No answer.", None)
     [again] = await ann.store.jobs.retry(ann.scope(), job.item_id)
     assert again.created_at > now() - timedelta(minutes=5)
+
+
+async def test_items_without_vectors_are_looked_for_a_few_at_a_time(
+    ann: Library, bob: Library
+) -> None:
+    for library in (ann, bob):
+        for n in range(3):
+            await library.add(f"Note {n}")
+    jobs, after, found = ann.store.jobs, ("", ""), []
+    for _ in range(4):
+        queued, after = await jobs.enqueue_missing(after, 2)
+        found.append(queued)
+    assert found == [2, 2, 2, 0] and after == ("", "")

@@ -198,7 +198,7 @@ async def test_processes_that_start_at_once_for_the_first_time_have_one_owner(
 ) -> None:
     async with open_app(Settings(data_dir=data_dir, embedder="static")) as app:
         owners = await asyncio.gather(*(app.people.ensure_owner() for _ in range(4)))
-        assert [owners[0]] * 4 == owners and await app.people.all() == owners[:1]
+        assert [owners[0]] * 4 == owners and await app.store.people.all() == owners[:1]
 
 
 async def test_a_stranger_cannot_use_up_what_others_may_try_with_their_invitations(

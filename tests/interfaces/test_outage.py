@@ -158,7 +158,7 @@ async def test_sections_without_vectors_and_without_a_job_are_found(house: House
         while await coverage(house) != (total, total):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     working.cancel()
-    assert await house.app.store.jobs.enqueue_missing() == 0
+    assert await house.app.store.jobs.enqueue_missing() == (0, ("", ""))
 
 
 async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other(
@@ -187,7 +187,7 @@ async def test_what_the_service_refuses_fails_with_the_reason_and_harms_no_other
     ) and "HTTP 400" in str(failed.error)
     done, total = await coverage(house)
     assert total - done == 1
-    assert await house.app.store.jobs.enqueue_missing() == 0, (
+    assert await house.app.store.jobs.enqueue_missing() == (0, ("", "")), (
         "what has failed for good is not tried again unasked"
     )
 

@@ -17,7 +17,7 @@ AHEAD = timedelta(hours=2)  # no lease or pause is longer
 CRASHES = 5  # after which a job is not given to another worker
 CRASHED = f"The worker stopped {CRASHES} times while it ran this job, perhaps for lack of memory."
 COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows each search down
-_SWEPT = 10_000  # items queued at once
+_SWEPT = 10_000  # items looked at in one turn
 _BY_IDS = "SELECT * FROM jobs WHERE id IN :ids"
 _COLUMNS = [field.name for field in fields(Job)]
 
@@ -39,10 +39,15 @@ _RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs
 _OF_ITEM = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
 _OF_VECTOR = "v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id"
 _EMBEDS = "j.library_id = s.library_id AND j.item_id = s.item_id AND j.kind = 'embed'"
-_WITHOUT_VECTORS = f"""SELECT DISTINCT s.library_id, s.item_id FROM sections AS s
-    WHERE NOT EXISTS (SELECT 1 FROM vectors AS v WHERE {_OF_VECTOR})
-    AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE {_EMBEDS} AND j.state <> 'done')
-    LIMIT {_SWEPT}"""
+# Some items in the order of their key, and whether they have sections without vectors.
+_LOOK = f"""WITH seen AS (
+        SELECT library_id, id FROM items WHERE (library_id, id) > (:library_id, :item_id)
+        ORDER BY library_id, id LIMIT :most)
+    SELECT seen.library_id, seen.id, EXISTS (
+        SELECT 1 FROM sections AS s WHERE s.library_id = seen.library_id AND s.item_id = seen.id
+        AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE {_OF_VECTOR})
+        AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE {_EMBEDS} AND j.state <> 'done'))
+    FROM seen ORDER BY seen.library_id, seen.id"""
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
@@ -124,14 +129,22 @@ class Jobs(Table):
         insert_jobs(tx, jobs)
         return len(jobs)
 
-    async def enqueue_missing(self) -> int:
-        """Queue each item that has sections without any vector, and no open or failed job.
+    async def enqueue_missing(
+        self, after: tuple[str, str] = ("", ""), most: int = _SWEPT
+    ) -> tuple[int, tuple[str, str]]:
+        """Queue items that have sections without any vector, and no open or failed job, among the
+        next items `after` one. Return how many, and the last item: ("", "") at the end."""
 
-        Return how many.
-        """
-        if not await self._db.read(lambda tx: tx.tuples(_WITHOUT_VECTORS)):
-            return 0
-        return await self._db.write(lambda tx: _enqueue(tx, "embed", tx.tuples(_WITHOUT_VECTORS)))
+        def look(tx: Tx) -> list[tuple[Any, ...]]:
+            return tx.tuples(_LOOK, library_id=after[0], item_id=after[1], most=most)
+
+        seen = await self._db.read(look)
+        missing = sum(found for *_, found in seen)
+        if missing:
+            missing = await self._db.write(
+                lambda tx: _enqueue(tx, "embed", [row[:2] for row in look(tx) if row[2]])
+            )
+        return missing, (seen[-1][0], seen[-1][1]) if len(seen) == most else ("", "")
 
     @reads
     def count_open(self, tx: Tx, kind: str, scope: Scope | None = None) -> tuple[int, str | None]:
@@ -148,15 +161,29 @@ class Jobs(Table):
             **values,
         )
         # Failed ones are retried later than the rest: looking at the last ones is enough.
+        library = "j.library_id = :library_id" if scope else "TRUE"
         error = found and tx.scalar(
             f"""SELECT j.error FROM (
-                    SELECT * FROM jobs WHERE state = 'queued' AND kind = :kind
-                    ORDER BY run_after DESC LIMIT :most) AS j {_OF_ITEM}
+                    SELECT * FROM jobs AS j WHERE {library} AND j.kind = :kind
+                    AND j.state IN ('queued', 'running')
+                    ORDER BY j.run_after DESC LIMIT :most) AS j {_OF_ITEM}
                 WHERE j.error IS NOT NULL AND {own} LIMIT 1""",
             most=COUNTED,
             **values,
         )
         return len(found), error or None
+
+    @reads_inline
+    def has_open(self, tx: Tx, kind: str) -> bool:
+        """Return whether any library has an open job of this kind."""
+        return any(
+            tx.one(
+                "SELECT 1 FROM jobs WHERE state = :state AND kind = :kind LIMIT 1",
+                state=state,
+                kind=kind,
+            )
+            for state in (JobState.QUEUED, JobState.RUNNING)
+        )
 
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
         """Lease jobs of the kind that nobody holds, for `seconds`."""
@@ -362,13 +389,12 @@ class Jobs(Table):
     @reads
     def has_activity(self, tx: Tx, since: datetime) -> bool:
         """Return whether a worker has taken or finished a job since then."""
-        return (
+        return any(
             tx.one(
-                """SELECT 1 FROM jobs
-                   WHERE state IN ('running', 'done') AND updated_at >= :since LIMIT 1""",
+                f"""SELECT 1 FROM jobs WHERE state = '{state}' AND updated_at >= :since LIMIT 1""",
                 since=since,
             )
-            is not None
+            for state in (JobState.DONE, JobState.RUNNING)
         )
 
     @reads

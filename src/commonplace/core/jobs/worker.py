@@ -181,10 +181,12 @@ class Worker:
                 await self._wake.wait(POLL_SECONDS)
 
     async def _sweep(self) -> None:
-        """Queue items that lost their vectors or their embed job."""
+        """Queue items that lost their vectors or their embed job, some items at a time."""
+        after = ("", "")
         while True:
             try:
-                if found := await self._store.jobs.enqueue_missing():
+                found, after = await self._store.jobs.enqueue_missing(after)
+                if found:
                     log.info("Queued %s items that have no vectors.", found)
             except Exception as error:
                 await _after_trouble(error)

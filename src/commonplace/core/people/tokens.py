@@ -87,8 +87,15 @@ class People(Service):
         await self._store.people.create(person, (token, digest(secret)))
         return person, secret
 
-    async def all(self) -> list[Person]:
-        return await self._store.people.all()
+    async def find(self, who: str) -> Person | None:
+        """Return the person with this id or email; with "", the server's first person."""
+        if not who:
+            return await self._store.people.first()
+        accounts = self._store.accounts
+        return await accounts.person(who) or await accounts.find_by_email(who)
+
+    async def count(self) -> int:
+        return await self._store.people.count()
 
     @verb(WRITE, target=lambda new: new.name, needs=FULL_WRITE)
     async def create_token(self, caller: Caller, new: NewToken) -> tuple[Token, str]:

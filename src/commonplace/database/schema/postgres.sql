@@ -290,6 +290,7 @@ CREATE TABLE versions (
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
 CREATE INDEX versions_content ON versions (content_id);
+CREATE INDEX versions_oldest ON versions USING brin (replaced_at);
 
 -- Ids of queued items whose source turned out to be in the library already: they lead to that item.
 CREATE TABLE aliases (
@@ -589,6 +590,8 @@ CREATE TABLE event_log (
   PRIMARY KEY (library_id, seq)
 );
 CREATE INDEX event_log_item ON event_log (library_id, item_id, seq);
+-- Rows lie in the order of their times: such an index costs writers next to nothing.
+CREATE INDEX event_log_oldest ON event_log USING brin (at);
 
 -- Addresses that events are sent to. They end with the token or membership that they belong to.
 CREATE TABLE webhooks (
@@ -639,7 +642,9 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_id ON jobs (id);
 CREATE INDEX jobs_item ON jobs (library_id, item_id);
-CREATE INDEX jobs_open ON jobs (library_id, kind) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_open ON jobs (library_id, kind, run_after) WHERE state IN ('queued', 'running');
+-- Done jobs are deleted by their time, which also tells whether workers are there.
+CREATE INDEX jobs_done ON jobs (updated_at) WHERE state = 'done';
 -- Workers take the next jobs of one kind, whichever library they are in.
 CREATE INDEX jobs_next ON jobs (state, kind, run_after);
 
@@ -672,6 +677,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_item ON idempotency_keys (library_id, item_id);
 CREATE INDEX idempotency_keys_oldest ON idempotency_keys (library_id, created_at);
+CREATE INDEX idempotency_keys_expired ON idempotency_keys USING brin (created_at);
 
 
 -- Uploads and feeds

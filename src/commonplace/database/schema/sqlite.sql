@@ -631,7 +631,9 @@ CREATE TABLE jobs (
 );
 CREATE INDEX jobs_id ON jobs (id);
 CREATE INDEX jobs_item ON jobs (library_id, item_id);
-CREATE INDEX jobs_open ON jobs (library_id, kind) WHERE state IN ('queued', 'running');
+CREATE INDEX jobs_open ON jobs (library_id, kind, run_after) WHERE state IN ('queued', 'running');
+-- Done jobs are deleted by their time, which also tells whether workers are there.
+CREATE INDEX jobs_done ON jobs (updated_at) WHERE state = 'done';
 -- Workers take the next jobs of one kind, whichever library they are in.
 CREATE INDEX jobs_next ON jobs (state, kind, run_after);
 

@@ -128,7 +128,7 @@ async def _check_library(services: "Services", caller: Caller, report: Report) -
         "engine": f"{engine['engine']} {engine['version']}",
         "schema": engine["schema"],
         "embedder": stamp,
-        "people": len(await services.people.all()),
+        "people": await services.people.count(),
         "items": items,
         "sections": total,
         "sections_with_vectors": done,

@@ -54,14 +54,12 @@ async def link_user(
     """Print a sign-in link for the web app. It works once, for a day, and sets a password."""
     session.require_owner()
     wanted = (email or who).strip()
-    people = await session.services.people.all()
-    found = [each for each in people if wanted in ("", each.id)]
-    found += [each for each in people if each.email.lower() == wanted.lower()]
-    if not found:
+    found = await session.services.people.find(wanted)
+    if found is None:
         raise NotFound(f"There is no person {wanted!r}.")
-    secret = await session.services.accounts.invitation(found[0])
+    secret = await session.services.accounts.invitation(found)
     link = f"{address(session.settings)}/claim/{secret}"
-    session.show({"id": found[0].id, "link": link}, link)
+    session.show({"id": found.id, "link": link}, link)
 
 
 def check_email(email: str) -> str:

@@ -26,7 +26,7 @@ async def readyz(request: Request) -> Response:
     (search then uses keywords only). `degraded` is null, or says that items wait for vectors."""
     services: Services = request.app.state.services
     await services.store.ping()
-    waiting, _ = await services.store.jobs.count_open(EMBED)
+    waiting = await services.store.jobs.has_open(EMBED)
     return Json(
         {
             "status": "ready",

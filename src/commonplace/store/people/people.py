@@ -31,6 +31,10 @@ class People(IndexedTable):
     def all(self, tx: Tx) -> list[Person]:
         return rows.every(tx, Person, "SELECT * FROM people ORDER BY created_at, id")
 
+    @reads
+    def count(self, tx: Tx) -> int:
+        return int(tx.scalar("SELECT count(*) FROM people"))
+
     @reads_inline
     def first(self, tx: Tx) -> Person | None:
         """Return the server's first person."""
