@@ -40,6 +40,11 @@ async def completed(client: Client, uri: str, name: str, typed: str) -> list[str
     return answer.completion.values
 
 
+async def reads_left(house: House) -> int:
+    async with house.client("owner") as client:
+        return int((await client.get("/api/v1/me")).json()["limits"]["reads"]["remaining"])
+
+
 async def make_project(client: Client, title: str) -> str:
     made = await client.call_tool(
         "add", {"title": title, "content": "Boats and their crews.", "entity_type": "project"}
@@ -77,7 +82,7 @@ async def test_what_is_listed_can_be_read(house: House, era: str) -> None:
         for path in ("item/{id}", "project/{id}", "folder/{id}", "disk/{public_id}")
     ]
     items = [each for each in listed if each.uri.startswith("commonplace://item/")]
-    assert all(each.size == len(texts[each.uri].encode()) for each in items)
+    assert all(each.size == len(texts[each.uri].encode()) for each in listed)
     assert all(each.annotations.last_modified for each in items)
     lighthouse = next(each for each in items if each.title == f"Lighthouse {era}")
     assert "the zebra grazes" in texts[lighthouse.uri]
@@ -161,15 +166,20 @@ async def test_unknown_resources_are_refused(house: House, era: str) -> None:
             await client.list_resources(cursor="next")
         with pytest.raises(MCPError, match="No template"):
             await completed(client, "commonplace://nowhere/{id}", "id", "x")
+        for name, argument in (("nowhere", "project"), ("start", "nothing")):
+            with pytest.raises(MCPError, match="No prompt"):
+                await client.complete(PromptReference(name=name), {"name": argument, "value": ""})
 
 
 async def test_long_lists_come_in_pages(tmp_path: Path, era: str) -> None:
-    async with open_house(tmp_path / "data") as house:
+    async with open_house(tmp_path / "data", rate_reads_per_hour=1000) as house:
         for number in range(60):
             await house.app.folders.create(house.owner, f"Shelf {number}")
             await house.add(f"Book {number}")
         async with connected(house, "owner", era) as client:
+            before = await reads_left(house)
             first = await client.list_resources()
+            assert before - await reads_left(house) < 10  # whatever is read for its size
             second = await client.list_resources(cursor=first.next_cursor)
             shelves = await completed(client, "commonplace://folder/{id}", "id", "shelf")
             books = await completed(client, "commonplace://item/{id}", "id", "book 5")

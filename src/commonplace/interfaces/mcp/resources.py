@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -31,6 +31,7 @@ from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.actions.fields import parse
 from commonplace.interfaces.actions.items import FETCH_CHARS, on_one_line
 from commonplace.interfaces.actions.shapes import Call
+from commonplace.interfaces.mcp.prompts import PROMPTS
 from commonplace.interfaces.mcp.tools import TOOLS, ActionTool
 from commonplace.model import (
     Caller,
@@ -91,13 +92,9 @@ class Resources:
         if not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
             raise Invalid("Unknown cursor: send the `nextCursor` of the page before.")
         caller, start = await self._get_caller(ctx), int(cursor)
-        listed = await self._listed(caller)
-        end = start + PAGE
+        listed, end = await self._listed(caller), start + PAGE
         return ListResourcesResult(
-            resources=[
-                await self._sized(caller, each) if isinstance(each, Item) else each
-                for each in listed[start:end]
-            ],
+            resources=[await self._sized(caller, each) for each in listed[start:end]],
             next_cursor=str(end) if end < len(listed) else None,
         )
 
@@ -135,6 +132,9 @@ class Resources:
         """Complete ids by title. In prompts, `project` is completed by its title."""
         caller, argument = await self._get_caller(ctx), params.argument
         if params.ref.type == "ref/prompt":
+            prompt = PROMPTS.get(params.ref.name)
+            if prompt is None or argument.name not in prompt.arguments:
+                raise Invalid(f"No prompt {params.ref.name[:200]!r} with `{argument.name[:100]}`.")
             found = await self._titles(caller, argument.value) if argument.name == "project" else []
         else:
             uri = params.ref.uri
@@ -191,14 +191,16 @@ class Resources:
             *items,
         ]
 
-    async def _sized(self, caller: Caller, item: Item) -> Resource:
-        size = None
-        if item.word_count <= SIZED:
-            with suppress(NotFound):  # deleted meanwhile
-                full = await self._services.library.reread(caller, item)
-                size = len(self._told_item(full).encode())
-        path = f"item/{item.entity_id}"
-        return _entry(path, item.title, changed=item.updated_at, size=size, priority=0.2)
+    async def _sized(self, caller: Caller, listed: Resource | Item) -> Resource:
+        """Add the size of what a read would answer. Finding it is no call of the client's."""
+        entry = _item_entry(listed) if isinstance(listed, Item) else listed
+        if isinstance(listed, Item) and listed.word_count > SIZED:
+            return entry
+        unnoted = replace(caller, token_id=None, limit_key=None)
+        with suppress(NotFound):  # deleted meanwhile
+            text, _ = await self._read(unnoted, entry.uri)
+            return entry.model_copy(update={"size": len(text.encode())})
+        return entry
 
     # -- what is read
 
@@ -237,13 +239,11 @@ class Resources:
         return _lines([each.item for each in found], total)
 
     async def _item(self, caller: Caller, item_id: str) -> str:
-        return self._told_item(await self._services.library.read(caller, item_id))
-
-    def _told_item(self, full: Any) -> str:
         from commonplace.core.items.item_parts import part_of
 
         tool = TOOLS["get_item"]
         assert isinstance(tool, ActionTool)
+        full = await self._services.library.read(caller, item_id)
         args = parse(tool.input, {"item_id": full.item.id, "max_chars": FETCH_CHARS})
         part = part_of(full, 0, FETCH_CHARS)
         return tool.tool.text(tool.shape(part, Call(args, self._services.settings)), part)
@@ -296,7 +296,6 @@ def _entry(
     *,
     about: str | None = None,
     changed: datetime | None = None,
-    size: int | None = None,
     priority: float = 0.5,
 ) -> Resource:
     return Resource(
@@ -305,11 +304,14 @@ def _entry(
         title=on_one_line(title),
         description=about,
         mime_type=mime,
-        size=size,
         annotations=Annotations(
             priority=priority, last_modified=changed.isoformat() if changed else None
         ),
     )
+
+
+def _item_entry(item: Item) -> Resource:
+    return _entry(f"item/{item.entity_id}", item.title, changed=item.updated_at, priority=0.2)
 
 
 def _matches(typed: str, title: str, item_id: str) -> bool:
