@@ -23,12 +23,12 @@ MOST_REDIRECTS, LONGEST_REDIRECT, LONGEST_NAME = 10, 2000, 100
 DOCUMENT_BYTES, DOCUMENT_SECONDS = 64 * 1024, 5
 CACHED, LONGEST_CACHED, FAILURE_CACHED = timedelta(hours=1), timedelta(days=1), timedelta(minutes=1)
 MOST_CACHED = 500
-# Schemes that are no program's own: what they name would run here, or go elsewhere in clear.
-_NO_PROGRAM = {
-    *("about", "blob", "chrome", "data", "file", "filesystem", "ftp", "ftps", "http", "https"),
-    *("intent", "jar", "javascript", "mailto", "resource", "tel", "urn", "vbscript"),
-    *("view-source", "ws", "wss"),
-}
+# Schemes that are no program's own: what they name would run here, be opened by the system's tools
+# (such as ms-msdt: and C:), or go elsewhere in clear.
+_NO_PROGRAM = re.compile(
+    "about|blob|chrome|data|file|filesystem|ftps?|https?|intent|jar|javascript|ldaps?|mailto|"
+    "ms-.*|resource|search|search-ms|shell|tel|urn|vbscript|view-source|wss?|.",
+)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 _HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]*|\[[0-9a-f:.]+\]")
 
@@ -192,7 +192,7 @@ def check_redirects(uris: list[str], *, own_schemes: bool) -> None:
         if parts is None or not (
             is_loopback(uri)
             or (parts.scheme == "https" and parts.hostname)
-            or (own_schemes and parts.scheme not in _NO_PROGRAM)
+            or (own_schemes and not _NO_PROGRAM.fullmatch(parts.scheme))
         ):
             raise Invalid(
                 f"The redirect URI {uri[:200]!r} is not allowed. Use https, or http on localhost, "
