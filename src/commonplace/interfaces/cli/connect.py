@@ -235,7 +235,7 @@ class Kit:
             case Client.GEMINI:
                 return home / ".gemini" / "settings.json"
             case Client.OPENCODE:
-                folder = home / ".config" / "opencode" if self._user else home
+                folder = self._opencode()
                 commented = folder / "opencode.jsonc"
                 return commented if commented.exists() else folder / "opencode.json"
         return None
@@ -243,6 +243,11 @@ class Kit:
     def _codex(self) -> Path:
         own = os.environ.get("CODEX_HOME") if self._user else None
         return Path(own) if own else self._home / ".codex"
+
+    def _opencode(self) -> Path:
+        if not self._user:
+            return self._home
+        return Path(os.environ.get("XDG_CONFIG_HOME") or self._home / ".config") / "opencode"
 
     def _claude(self) -> Path:
         own = os.environ.get("CLAUDE_CONFIG_DIR") if self._user else None
@@ -290,8 +295,7 @@ class Kit:
                 own = self._home / ".gemini" if self._user else self._home
                 yield own / "GEMINI.md", Block(block)
             case Client.OPENCODE:
-                own = self._home / ".config" / "opencode" if self._user else self._home
-                yield own / "AGENTS.md", Block(block)
+                yield self._opencode() / "AGENTS.md", Block(block)
             case Client.VSCODE if not self._user:
                 yield self._home / "AGENTS.md", Block(block)
 
