@@ -179,6 +179,7 @@ def test_it_names_the_server_that_runs_else_that_of_the_settings(
     result = cli.run("connect", "cursor")
     assert "http://127.0.0.1:9/mcp/core" in result.stdout
     assert "No server answers at http://127.0.0.1:9." in result.stderr
+    assert cli.json("user", "link")["link"].startswith("http://127.0.0.1:9/claim/")
     (data_dir / "server.json").write_text("{garbage")
     assert "http://127.0.0.1:8642/mcp/core" in cli.text("connect", "cursor")
     cli.env["COMMONPLACE_PUBLIC_URL"] = "https://kb.invalid/"
@@ -405,10 +406,12 @@ def test_clients_may_keep_their_files_elsewhere(
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    cli.text("connect", "codex", "--write", "--skills")
-    cli.text("connect", "claude-code", "--write", "--skills")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for client in ("codex", "claude-code", "opencode"):
+        cli.text("connect", client, "--write", "--skills")
     assert (tmp_path / "codex" / "config.toml").exists()
     assert (tmp_path / "claude" / ".claude.json").exists()
+    assert (tmp_path / "config" / "opencode" / "opencode.json").exists()
     assert contents(Path(cli.env["HOME"])) == {}
 
 

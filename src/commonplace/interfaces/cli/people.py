@@ -7,6 +7,7 @@ import typer
 
 from commonplace.core.people.client_setup import address
 from commonplace.errors import CapabilityDenied, ForbiddenScope, Invalid, NotFound
+from commonplace.hooks import server_url
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
@@ -58,7 +59,9 @@ async def link_user(
     if found is None:
         raise NotFound(f"There is no person {wanted!r}.")
     secret = await session.services.accounts.invitation(found)
-    link = f"{address(session.settings)}/claim/{secret}"
+    settings = session.settings
+    url = settings.public_url or server_url(settings.data_dir) or address(settings)
+    link = f"{url.rstrip('/')}/claim/{secret}"
     session.show({"id": found.id, "link": link}, link)
 
 
