@@ -44,6 +44,7 @@ from commonplace.ports import Embedder, Transformer, Vector, Vectors, Wake
 from commonplace.store import Store
 from commonplace.text import chunking, keyword_tags, prose
 from commonplace.text.chunking import embedding_text
+from commonplace.text.language import detect
 
 T = TypeVar("T")
 
@@ -236,6 +237,10 @@ class IngestPipeline:
         `known`: the same passages with vectors, from another item. A text with more sections than
         `embed_up_to` is embedded by a job, but for its first `embed_first` sections.
         """
+        if item.entity_type == EntityType.DOCUMENT and not item.text_language:
+            language = await _aside(text, detect)
+            about = {"language": language} if language else {}
+            item = replace(item, metadata=item.metadata | about)
         text = searchable(item, text)
         sections = list(known) or await _aside(text, chunking.cut, item.title, marks)
         item = replace(item, word_count=await _aside(text, chunking.count))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, link_job
-from commonplace.core.ingest.sources import url_key
+from commonplace.core.ingest.sources import metadata_of, url_key
 from commonplace.core.items.drafts import Changes, require_revision
 from commonplace.errors import Invalid
 from commonplace.model import (
@@ -25,6 +25,7 @@ from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
 from commonplace.text import chunking
 from commonplace.text.front_matter import first_line
+from commonplace.text.language import detect
 from commonplace.text.marks import carry_marks
 
 # Their texts change with their other fields.
@@ -60,6 +61,7 @@ class TextEditor:
             changed, _ = await self._pipeline.change(scope, item, changes, expected_revision)
             return changed
         marks = await asyncio.to_thread(carry_marks, before.marks, before.text, text)
+        item = await asyncio.to_thread(_without_language, item, before.text)
         made, changes = await self._prepared(item, text, marks, changes)
         content = before.edited(new_shared_id(), text, marks, _source(item, before))
         return await self._replace(scope, item, content, made, changes, expected_revision)
@@ -72,6 +74,7 @@ class TextEditor:
         require_revision(item, expected_revision)
         content = await self._store.contents.get(version.content_id)
         present = await self._store.items.text(item)
+        item = await asyncio.to_thread(_without_language, item, present)
         made, changes = await self._prepared(
             item, content.text, content.marks, _titled(item, present, content.text)
         )
@@ -90,7 +93,7 @@ class TextEditor:
             )
         title = content.about["title"] if item.title == before.about.get("title") else item.title
         about = {name: value for name, value in item.metadata.items() if name != "truncated"}
-        about |= {"truncated": True} if content.about.get("truncated") else {}
+        about |= metadata_of(content)
         made, changes = await self._prepared(
             item, content.text, content.marks, {"title": title, "metadata": about}
         )
@@ -136,6 +139,14 @@ class TextEditor:
 def _require_text(item: Item) -> None:
     if item.state != "ready":
         raise Invalid(f"The item has no text to edit: it is {item.state}.", status=item.state)
+
+
+def _without_language(item: Item, text: str) -> Item:
+    """Forget the language of a note that was read off its text, which changes."""
+    if item.kind != "text" or not item.text_language or detect(text) != item.text_language:
+        return item
+    others = {name: value for name, value in item.metadata.items() if name != "language"}
+    return replace(item, metadata=others)
 
 
 def _source(item: Item, before: Content) -> str:

@@ -296,6 +296,8 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     transcription_progress=PROGRESS,
     transcription_error=ERROR,
     truncated=Field(bool, lambda part, call: part.item.truncated or None, TRUNCATED, True),
+    author=Field(str | None, lambda part, call: part.item.author or None),
+    language=Field(str | None, lambda part, call: part.item.text_language or None),
     published_at="item.published_at",
     created_at="item.created_at",
 )
@@ -349,6 +351,8 @@ def as_json(answer: Json, value: Any) -> str:
 def _item_text(item: Json, value: Any) -> str:
     facts = {
         "Source": item["url"],
+        "Author": on_one_line(item["author"] or ""),
+        "Published": str(item["published_at"] or "")[:10],
         "Added": item["created_at"][:10],
         "Tags": ", ".join(item["tags"]),
         "Folders": ", ".join(folder["name"] for folder in item["folders"]),

@@ -47,8 +47,10 @@ MEDIA: dict[str, Any] = {
         str | None, lambda item, call: media_kind(item), "audio, video, document, image or null"
     ),
     "duration_seconds": _said(float | None, "duration_seconds"),
-    "author": _said(str | None, "author"),
-    "language": _said(str | None, "language", "Of the text"),
+    "author": Field(str | None, lambda item, call: item.author or None),
+    "language": Field(
+        str | None, lambda item, call: item.text_language or None, "Of the text: en, de"
+    ),
     "auto_transform": Field(bool, lambda item, call: item.metadata.get("auto_transform") is True),
     "read": Field(bool | None, lambda item, call: None, LATER),
     "thumbnail_url": Field(str | None, lambda item, call: None, LATER),

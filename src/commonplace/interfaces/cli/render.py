@@ -144,6 +144,8 @@ def _item(found: Answer) -> None:
     facts = [
         item["public_id"],
         item["url"],
+        item["author"],
+        f"published {item['published_at'][:10]}" if item["published_at"] else "",
         output.cell(_local(item["created_at"])),
         ", ".join(folder["name"] for folder in item["folders"]),
         " ".join(f"#{tag}" for tag in item["tags"]),

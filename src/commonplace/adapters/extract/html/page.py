@@ -10,7 +10,7 @@ from trafilatura.settings import Document
 from commonplace.adapters.extract import charset
 from commonplace.adapters.extract.html import convert, media_links
 from commonplace.adapters.extract.html.article import Article
-from commonplace.adapters.extract.html.dates import declared_date
+from commonplace.adapters.extract.html.declared import clean_author, read_declared
 from commonplace.adapters.extract.input_file import (
     Caps,
     Source,
@@ -44,7 +44,7 @@ def read(source: Source, caps: Caps) -> Extracted:
     page = charset.decode(source.read_all(caps), source.charset, markup=True)
     tree = _parse(page)
     language, links = _language(tree), media_links.find_links(tree, source.url)
-    published_at = declared_date(tree)
+    declared = read_declared(tree, source.url)
     about, text = _find_article(tree, page, source.url)
     if len(text) < _FEW:
         tree = _parse(page)  # the extractor has modified the first one
@@ -55,8 +55,8 @@ def read(source: Source, caps: Caps) -> Extracted:
     return Extracted(
         clean_title(about.title or tree.findtext(".//title") or "") or source.title,
         text,
-        author=clean_title((about.author or "").replace(";", ",")) or None,
-        published_at=published_at or parse_date(about.date),
+        author=declared.author or clean_author(about.author),
+        published_at=declared.published_at or parse_date(about.date),
         language=language,
         links=links,
     )

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response
 
+from commonplace.core.entities.validation import LONGEST_WORD
 from commonplace.core.search.by_item import READ_FOR_EACH, by_item
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.markdown_html import marked
@@ -34,6 +35,7 @@ async def show(request: WebRequest) -> Response:
     folder = next((node for node in request.folders if node.id == request.query("folder")), None)
     kind = request.query("type") if request.query("type") in {*EntityType} else ""
     first, last = _day(request.query("from")), _day(request.query("to"))
+    after, before = _day(request.query("after")), _day(request.query("before"))
     shown: dict[str, Any] = {
         "query": query,
         "mode": mode if mode in {*Mode} else Mode.HYBRID,
@@ -42,6 +44,10 @@ async def show(request: WebRequest) -> Response:
         "since": since if since in TIMES else "",
         "first": first,
         "last": last,
+        "after": after,
+        "before": before,
+        "author": request.query("author").strip()[:LONGEST_WORD],
+        "language": request.query("language").strip()[:LONGEST_WORD].lower(),
         "found": None,
         "items": [],
         "modes": MODES,
@@ -57,6 +63,10 @@ async def show(request: WebRequest) -> Response:
             entity_types=(kind,) if kind else (),
             since=max(starts, default=None),
             until=last + timedelta(days=1, microseconds=-1) if last else None,
+            author=shown["author"] or None,
+            text_language=shown["language"] or None,
+            published_after=after,
+            published_before=before and before + timedelta(days=1),
         )
         # Narrowing to a folder is what a token of that folder would see: inside the
         # query, as all scopes are.
@@ -89,15 +99,17 @@ def _day(text: str) -> datetime | None:
 
 def _asked(shown: dict[str, Any]) -> dict[str, str]:
     """Return the query of the search's address."""
-    folder, first, last = shown["folder"], shown["first"], shown["last"]
+    folder = shown["folder"]
+    days = {"from": "first", "to": "last", "after": "after", "before": "before"}
     asked = {
         "q": shown["query"],
         "mode": str(shown["mode"]),
         "folder": folder.id if folder else "",
         "type": shown["type"],
         "since": shown["since"],
-        "from": f"{first:%Y-%m-%d}" if first else "",
-        "to": f"{last:%Y-%m-%d}" if last else "",
+        "author": shown["author"],
+        "language": shown["language"],
+        **{name: f"{shown[day]:%Y-%m-%d}" for name, day in days.items() if shown[day]},
     }
     return {name: value for name, value in asked.items() if value}
 
@@ -111,6 +123,10 @@ def _without(shown: dict[str, Any]) -> dict[str, str]:
         "since": TIMES.get(shown["since"], "").lower(),
         "from": f"from {asked.get('from')}",
         "to": f"until {asked.get('to')}",
+        "author": f"by {asked.get('author')}",
+        "language": f"in {asked.get('language')}",
+        "after": f"published from {asked.get('after')}",
+        "before": f"published until {asked.get('before')}",
     }
     return {
         named[name]: "/search?"
