@@ -50,7 +50,9 @@ def test_nor_does_an_application_that_runs(data_dir: Path) -> None:
             ("numpy", "pydantic", "httpx", "commonplace.app", *RARE),
         ),
         ("commonplace.app", ("starlette", "mcp", "commonplace.interfaces", "httpx", *RARE)),
-        ("commonplace.interfaces.web.app", ("igraph",)),
+        ("commonplace.interfaces.web.app", ("igraph", "mcp")),
+        ("commonplace.interfaces.rest.app", ("mcp",)),
+        ("commonplace.interfaces.mcp.endpoints", ("mcp",)),
     ],
 )
 def test_a_start_brings_in_only_what_it_needs(imported: str, unneeded: tuple[str, ...]) -> None:

@@ -155,14 +155,13 @@ def make_asgi(services: Services) -> "HttpApp":
     """Build the HTTP application. The caller runs its lifespan and closes `services`."""
     from commonplace.interfaces.http.app import HttpApp  # interfaces are slow to import
     from commonplace.interfaces.http.metrics import Meters
-    from commonplace.interfaces.mcp.http import mcp_endpoints
+    from commonplace.interfaces.mcp.endpoints import McpEndpoints
     from commonplace.interfaces.rest.app import rest_app
     from commonplace.interfaces.web.app import WebApp
 
-    endpoints, running = mcp_endpoints(services)
-    meters = Meters(services.oauth.tally)
+    mcp, meters = McpEndpoints(services), Meters(services.oauth.tally)
     return HttpApp(
-        services, meters, rest_app(services, meters, running, WebApp(services)), endpoints
+        services, meters, rest_app(services, meters, mcp.run(), WebApp(services)), mcp.by_path()
     )
 
 

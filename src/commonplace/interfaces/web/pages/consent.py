@@ -1,90 +1,36 @@
 """Consent: a signed-in person gives an OAuth client access to a library, or does not."""
 
+import asyncio
 import json
-import re
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from mcp.server.auth.handlers.authorize import AuthorizationHandler
-from mcp.server.auth.provider import AuthorizationParams, AuthorizeError
-from mcp.shared.auth import OAuthClientInformationFull
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from commonplace.core.people.accounts import caller_in
 from commonplace.core.people.oauth import Asked, Consent
 from commonplace.core.people.oauth_clients import origin_of
 from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NotFound
-from commonplace.interfaces.http.oauth import Client, redirect_with
 from commonplace.interfaces.web.headers import AUTHORIZE, allow_form_target, allow_opener
 from commonplace.interfaces.web.pages.tokens import expiries
 from commonplace.interfaces.web.request import WebRequest, get, post, whole_number
 from commonplace.model import TO_READ, folder_list, is_loopback
 
+if TYPE_CHECKING:
+    from commonplace.interfaces.web.consent_request import ConsentRequest
+
 LIFETIMES = {"1": "1 day", "30": "30 days", "90": "90 days", "365": "1 year"}
-CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # of S256
-SENT = (
-    *("client_id", "redirect_uri", "response_type", "scope", "state", "resource"),
-    *("code_challenge", "code_challenge_method"),
-)
-
-
-class _Request:
-    """What the SDK's check of a request needs, and what it found."""
-
-    def __init__(self, request: WebRequest) -> None:
-        self._oauth, self._issuer = request.services.oauth, request.services.settings.issuer
-        self._address = request.address
-        is_post = request.http.method == "POST"
-        fields: Any = request.sent if is_post else request.http.query_params
-        self.sent = {name: str(fields[name]) for name in SENT if name in fields}
-        self.asked: Asked | None = None
-        self.error: CommonplaceError | None = None
-
-    async def get_client(self, client_id: str) -> Client | None:
-        try:
-            known = await self._oauth.clients.find(client_id, self._address)
-        except CommonplaceError as error:
-            self.error = error
-            return None
-        return Client(client_id=client_id, known=known, sent=self.sent.get("redirect_uri"))
-
-    async def authorize(
-        self, client: OAuthClientInformationFull, params: AuthorizationParams
-    ) -> str:
-        assert isinstance(client, Client)
-        resource = self._oauth.find_resource(params.resource)
-        if resource is None:
-            raise AuthorizeError("invalid_target", "The resource does not belong to this server.")
-        # Left out, the method would be `plain`.
-        if self.sent.get("code_challenge_method") != "S256":
-            raise AuthorizeError("invalid_request", "The code_challenge_method must be S256.")
-        if not CHALLENGE.fullmatch(params.code_challenge):
-            raise AuthorizeError("invalid_request", "The code_challenge must be one of S256.")
-        uri = client.sent or client.known.redirect_uris[0]
-        scopes, challenge = tuple(params.scopes or ()), params.code_challenge
-        explicit = params.redirect_uri_provided_explicitly
-        self.asked = Asked(client.known, uri, scopes, challenge, resource, explicit)
-        return uri
-
-    def back(self, **values: str) -> Response:
-        """Send the browser back to the client with our answer."""
-        assert self.asked is not None
-        state, uri = self.sent.get("state"), self.asked.redirect_uri
-        url = redirect_with(uri, self._issuer, **values, state=state)
-        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-        return RedirectResponse(url, 303, headers)
-
-    def with_issuer(self, refusal: Response) -> Response:
-        """Add who we are to an error that goes to the client."""
-        location = redirect_with(refusal.headers["location"], self._issuer)
-        return RedirectResponse(location, 302, {"Cache-Control": "no-store"})
 
 
 async def authorize(request: WebRequest) -> Response:
     """Show the page, or take its answer."""
-    wanted = _Request(request)
-    handler: Any = AuthorizationHandler
-    refusal = await handler(wanted).handle(request.http)
+    # The SDK is imported when it is used: it takes as long as the rest of the server.
+    await asyncio.to_thread(import_module, "commonplace.interfaces.web.consent_request")
+    from commonplace.interfaces.web.consent_request import ConsentRequest
+
+    wanted = ConsentRequest(request)
+    refusal = await wanted.check()
     if wanted.asked is None:
         answer = _refuse(request, wanted, refusal)
     elif request.http.method == "POST":
@@ -94,7 +40,7 @@ async def authorize(request: WebRequest) -> Response:
     return allow_opener(answer, AUTHORIZE)
 
 
-async def _show(request: WebRequest, wanted: _Request, asked: Asked) -> Response:
+async def _show(request: WebRequest, wanted: "ConsentRequest", asked: Asked) -> Response:
     if request.query("prompt") == "none":
         return wanted.back(error="login_required")
     if request.visitor is None:
@@ -103,7 +49,7 @@ async def _show(request: WebRequest, wanted: _Request, asked: Asked) -> Response
     return await _page(request, wanted, asked, request.query("library"))
 
 
-async def _decide(request: WebRequest, wanted: _Request, asked: Asked) -> Response:
+async def _decide(request: WebRequest, wanted: "ConsentRequest", asked: Asked) -> Response:
     if request.text("answer") != "connect":
         request.services.oauth.deny()
         return wanted.back(error="access_denied")
@@ -122,7 +68,7 @@ async def _decide(request: WebRequest, wanted: _Request, asked: Asked) -> Respon
     return wanted.back(code=code)
 
 
-def _refuse(request: WebRequest, wanted: _Request, refusal: Response) -> Response:
+def _refuse(request: WebRequest, wanted: "ConsentRequest", refusal: Response) -> Response:
     """Answer the client where it is known, and else the person."""
     if refusal.status_code == 302:
         return wanted.with_issuer(refusal)
@@ -137,7 +83,7 @@ def _refuse(request: WebRequest, wanted: _Request, refusal: Response) -> Respons
 
 async def _page(
     request: WebRequest,
-    wanted: _Request,
+    wanted: "ConsentRequest",
     asked: Asked,
     library_id: str,
     error: CommonplaceError | None = None,
