@@ -501,6 +501,30 @@ class TestLocal:
         with pytest.raises(EmbeddingFailed, match=r"is damaged\. Delete that folder"):
             await embedder.query(HARBOUR)
 
+    @pytest.mark.parametrize("damage", ["none", "half", "bits"])
+    async def test_the_packed_model_is_kept_and_made_anew_when_damaged(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+    ) -> None:
+        before = await query_once(tmp_path)
+        [kept] = (tmp_path / "models").iterdir()
+        packed = kept.read_bytes()
+        if damage == "none":
+            # The weights are not packed again.
+            monkeypatch.setattr("commonplace.adapters.embed.minilm_onnx.build", None)
+        elif damage == "half":
+            kept.write_bytes(packed[: len(packed) // 2])
+        else:
+            kept.write_bytes(packed[:-1000] + bytes(1000))
+        np.testing.assert_array_equal(await query_once(tmp_path), before)
+        assert [file.read_bytes() for file in (tmp_path / "models").iterdir()] == [packed]
+
+
+async def query_once(data_dir: Path) -> Vectors:
+    embedder = make_embedder(Settings(data_dir=data_dir))
+    vector = await embedder.query(HARBOUR)
+    await embedder.close()
+    return vector
+
 
 class TestWordPiece:
     """The same ids as the tokenizer that the model was trained with."""

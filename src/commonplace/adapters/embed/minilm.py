@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime as ort
 from anyio import CapacityLimiter, Lock as Turn, to_thread
 
-from commonplace.adapters.embed import minilm_onnx
+from commonplace.adapters.embed import minilm_onnx, packed_model
 from commonplace.adapters.embed.batches import batch, clean, first, flat, regroup, require_own
 from commonplace.adapters.embed.safetensors_file import read_index
 from commonplace.adapters.embed.wordpiece import WordPiece
@@ -83,22 +83,24 @@ class LocalEmbedder:
                 folder = find(MINILM, self._models)
                 if folder is None:
                     raise EmbeddingFailed(f"The {MINILM.title} is not downloaded yet.")
-                self._loaded = _Model(folder, self._threads)
+                self._loaded = _Model(folder, self._models, self._threads)
                 release_memory()  # the weights as they were before they were packed
             return self._loaded
 
 
 class _Model:
-    def __init__(self, folder: Path, threads: int) -> None:
+    def __init__(self, folder: Path, cache: Path, threads: int) -> None:
+        """`cache`: where the model is kept as it was made of the weights in `folder`."""
         try:
-            with (folder / _FILE).open("rb") as weights:
-                known = file_digest(weights, "sha256").hexdigest() == _SHA256
-            if not known:
-                raise ValueError(f"{_FILE} is not that of {MODEL}")
             index = read_index(folder / _FILE)
             self.tokenizer = WordPiece(folder / "vocab.txt", MAX_TOKENS)
             self.table, self._offset = (folder / _FILE).open("rb", 0), index[_TABLE].offset
-            self._session = _session(minilm_onnx.build(index, folder / _FILE, DIMENSIONS), threads)
+            packed = packed_model.load(folder / _FILE, cache)
+            if packed is None:
+                _require_known(folder / _FILE)
+                packed = minilm_onnx.build(index, folder / _FILE, DIMENSIONS)
+                packed_model.save(packed, folder / _FILE, cache)
+            self._session = _session(packed, threads)
         except Exception as error:  # onnxruntime's own errors have no common base
             raise EmbeddingFailed(
                 f"The {MINILM.title} in {folder} is damaged. Delete that folder, "
@@ -118,6 +120,12 @@ class _Model:
     def _row(self, number: int) -> bytes:
         """Read a token's vector from the file: in memory, the table would double the model."""
         return os.pread(self.table.fileno(), 4 * DIMENSIONS, self._offset + 4 * DIMENSIONS * number)
+
+
+def _require_known(weights: Path) -> None:
+    with weights.open("rb") as file:
+        if file_digest(file, "sha256").hexdigest() != _SHA256:
+            raise ValueError(f"{_FILE} is not that of {MODEL}")
 
 
 def _session(model: bytes, threads: int) -> ort.InferenceSession:

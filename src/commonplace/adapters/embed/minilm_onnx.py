@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from commonplace.adapters.embed.safetensors_file import Stored, read_tensor
 
+FORMAT = 1  # changes with what `build` makes of the same weights
 INPUT = "tokens"
 _LAYERS, _HEADS = 6, 12
 # Processors without VNNI add products of two pairs in 16 bits: a 7-bit weight cannot overflow them,
