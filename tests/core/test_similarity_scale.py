@@ -6,7 +6,9 @@ import pytest
 
 from commonplace.adapters.embed import make_embedder
 from commonplace.core.search.similarity import (
+    DEFAULT,
     RELATED,
+    ROUNDING,
     SAME,
     SAMPLES,
     UNRELATED,
@@ -33,3 +35,16 @@ async def test_the_scale_means_the_same_for_its_samples(data_dir: Path) -> None:
     related = sorted(scale(float(vectors[n] @ vectors[n + 2])) for n in range(0, len(vectors), 3))
     assert related[len(related) // 2 - 1] <= RELATED <= related[len(related) // 2]
     assert scale(-1.0) == 0 and scale(1.0) == 1 and 0 < scale(0.0) < RELATED
+
+
+@pytest.mark.anyio
+async def test_the_known_scale_of_the_default_embedder_is_what_is_measured(
+    data_dir: Path,
+) -> None:
+    embedder = make_embedder(Settings(data_dir=data_dir))
+    scale = SimilarityScale(embedder)
+    assert await scale.scale() is DEFAULT
+    measured = await scale._measure()
+    await embedder.close()
+    assert measured.cosines == pytest.approx(DEFAULT.cosines, abs=ROUNDING)
+    assert measured.relevant == pytest.approx(DEFAULT.relevant, abs=ROUNDING)

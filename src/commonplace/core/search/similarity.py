@@ -2,7 +2,7 @@
 
 Sample passages on different subjects, each with a paraphrase and a related text, are embedded once
 per process. The medians of their cosines are fixed points of the scale, with straight lines
-between.
+between. Those of the default embedder are known, so that a start does not wait for them.
 """
 
 import asyncio
@@ -20,7 +20,8 @@ from commonplace.ports import Embedder
 # scale values of the medians of unrelated texts, related texts and paraphrases
 UNRELATED, RELATED, SAME = (0.1, 0.75, 0.92)
 # The same medians as cosines of the default embedder. Rounding differs a little between processors.
-MEDIANS, ROUNDING = (0.058, 0.477, 0.859), 0.01
+DEFAULT_STAMP = "local/all-MiniLM-L6-v2-int8/384"
+MEDIANS, ROUNDING = (0.0582, 0.4768, 0.859), 0.01
 # From here on a text has to do with a question: so many standard deviations above the mean cosine
 # of unrelated texts.
 RELEVANT_DEVIATIONS = 4.2
@@ -179,7 +180,7 @@ class Scale:
         return np.interp(cosines, self.cosines, DEFAULT.cosines).astype(np.float32)
 
 
-DEFAULT = Scale((-1.0, *MEDIANS, 1.0), (0.0, UNRELATED, RELATED, SAME, 1.0), 0.65)
+DEFAULT = Scale((-1.0, *MEDIANS, 1.0), (0.0, UNRELATED, RELATED, SAME, 1.0), 0.6457)
 
 
 @dataclass(eq=False)
@@ -190,6 +191,10 @@ class SimilarityScale:
     _scale: Scale | None = field(default=None, init=False)
     _again: float = field(default=0.0, init=False)  # when to ask a failed embedder again
     _measuring: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def __post_init__(self) -> None:
+        if self._embedder.stamp == DEFAULT_STAMP:
+            self._scale = DEFAULT
 
     async def scale(self) -> Scale:
         """Return the embedder's scale; the default model's while the embedder does not answer."""
