@@ -32,7 +32,7 @@ class Owners:
         if count - len(order) > 0.05 * count + 1_000:
             order = np.argsort(self.items[:count], kind="stable")
             in_order, _ = self._sorted = self.items[order], order
-        sorted_part, wanted = len(order), np.unique(items)
+        sorted_part, wanted = len(order), _distinct(items)
         first, last = (in_order.searchsorted(wanted, side) for side in ("left", "right"))
         lengths = last - first
         places = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
@@ -48,6 +48,12 @@ def item_keys(item_ids: Iterable[str]) -> NDArray[np.int64]:
     """Return the last 64 bits of UUIDs, signed. The first ones are the time, which many share."""
     halves = np.frombuffer(bytes.fromhex("".join(item_ids).replace("-", "")), ">i8")
     return halves[1::2].astype(np.int64)
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the keys in order, each once. np.unique imports masked arrays, at every start."""
+    ordered = np.sort(keys)
+    return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
 
 
 def grow(array: NDArray[Any], size: int, used: int) -> NDArray[Any]:

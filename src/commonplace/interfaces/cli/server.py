@@ -168,7 +168,6 @@ async def _http(app: "Services", listener: socket.socket, ready: Any) -> None:
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             ready()
-            gc.collect()
             gc.freeze()  # what is there now stays; each collection would look at all of it again
             gc.enable()
 
