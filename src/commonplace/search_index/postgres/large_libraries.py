@@ -152,9 +152,10 @@ async def _index_vectors(db: Database, library_id: str, stamp: str) -> None:
         return
     if not await db.read(_is_there, name):
         condition = statements.hnsw_condition(library_id, stamp)
+        ours, pgvectors = await db.read(_schemas)
         await db.define(
-            f"""CREATE INDEX CONCURRENTLY {name} ON vectors
-                USING hnsw ((embedding::halfvec({dimensions})) halfvec_ip_ops)
+            f"""CREATE INDEX CONCURRENTLY {name} ON {ours}.vectors USING hnsw (
+                    (embedding::{pgvectors}.halfvec({dimensions})) {pgvectors}.halfvec_ip_ops)
                 WITH (m = 16, ef_construction = 64) WHERE {condition}"""
         )
     await _set(db, library_id, nearest=stamp)
@@ -173,8 +174,19 @@ def _vectors(tx: Tx, library_id: str, stamp: str) -> tuple[int, int]:
 
 async def _drop_indexes(db: Database, library_id: str, *, keep: str) -> None:
     """Drop a library's indexes, those that were not finished, and those of deleted libraries."""
-    for name in await db.read(_unused, _prefix(library_id), keep):
-        await db.define(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")
+    if names := await db.read(_unused, _prefix(library_id), keep):
+        ours, _ = await db.read(_schemas)
+        for name in names:
+            await db.define(f"DROP INDEX CONCURRENTLY IF EXISTS {ours}.{name}")
+
+
+def _schemas(tx: Tx) -> tuple[str, str]:
+    """Return the schema of our tables, and pgvector's. Definitions have no search path."""
+    [found] = tx.tuples(
+        """SELECT quote_ident(current_schema()), quote_ident(n.nspname) FROM pg_extension AS e
+           JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"""
+    )
+    return found[0], found[1]
 
 
 def _unused(tx: Tx, prefix: str, keep: str) -> list[str]:
