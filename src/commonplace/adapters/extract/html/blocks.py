@@ -24,13 +24,20 @@ _LANGUAGE = re.compile(
 )
 _TICKS = re.compile(r"`{3,}")
 _NOTES = re.compile(r"\b(?:footnotes?|endnotes?|doc-endnotes?|doc-footnote)\b", re.I)
+_BOXES = {"☐": "[ ]", "☑": "[x]", "☒": "[x]"}
 _NO_LANGUAGE = {"default", "none", "text", "plain", "plaintext", "source", "highlighter-rouge"}
 
 
 class BlockWriter:
-    def __init__(self, root: HtmlElement, without: frozenset[str], base: str) -> None:
+    def __init__(
+        self,
+        root: HtmlElement,
+        without: frozenset[str],
+        base: str,
+        notes: dict[str, str] | None = None,
+    ) -> None:
         self._root = root
-        notes = _footnotes(root)
+        notes = footnotes(root) if notes is None else notes
         self._inline = InlineWriter(without, base, notes)
         self._notes = notes
         self._containers = _block_containers(root)
@@ -114,6 +121,8 @@ class BlockWriter:
             else:
                 blocks = list(self._blocks(item))
                 lead = mark
+                if blocks and (box := _BOXES.get(blocks[0][:1])):
+                    blocks[0] = f"{box} {blocks[0][1:].lstrip()}"
             label = self._notes.get(item.get("id") or "")
             if label and blocks:
                 written.append(_indented(f"[^{label}]: ", "\n\n".join(blocks), 4))
@@ -158,7 +167,7 @@ class BlockWriter:
         return " ".join(" ".join(self._blocks(cell)).split()).replace("\\#", "#")
 
 
-def _footnotes(root: HtmlElement) -> dict[str, str]:
+def footnotes(root: HtmlElement) -> dict[str, str]:
     """Map the ids of footnotes to their marks, where the page says that they are footnotes."""
     notes: dict[str, str] = {}
     for element in root.iter("li", "p", "div", "aside"):

@@ -27,12 +27,18 @@ def parse(page: str) -> HtmlElement | None:
         return None
 
 
-def convert(root: HtmlElement, without: frozenset[str] = INVISIBLE, base: str = "") -> str:
+def convert(
+    root: HtmlElement,
+    without: frozenset[str] = INVISIBLE,
+    base: str = "",
+    notes: dict[str, str] | None = None,
+) -> str:
     """Convert a parsed page, leaving out the elements named in `without`.
 
-    `base`: the address that links are relative to.
+    `base`: the address that links are relative to. `notes`: the marks of footnotes by their id, if
+    they are known.
     """
-    return clean_text(BlockWriter(root, without, base).write())
+    return clean_text(BlockWriter(root, without, base, notes).write())
 
 
 def convert_page(page: str, base: str = "") -> str:

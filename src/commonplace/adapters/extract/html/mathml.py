@@ -21,7 +21,13 @@ _SIGNS = {
 }  # fmt: skip
 _FUNCTIONS = {"sin", "cos", "tan", "log", "ln", "exp", "lim", "max", "min", "det", "arg", "sup"}
 _OVER = {"¯": r"\bar", "‾": r"\bar", "^": r"\hat", "ˆ": r"\hat", "~": r"\tilde", "˜": r"\tilde",
-         "→": r"\vec", "⃗": r"\vec", "˙": r"\dot", "¨": r"\ddot"}  # fmt: skip
+         "→": r"\vec", "⃗": r"\vec", "˙": r"\dot", "¨": r"\ddot", "\u0302": r"\hat",
+         "\u0303": r"\tilde", "\u0304": r"\bar", "\u0305": r"\bar", "\u0307": r"\dot",
+         "\u0308": r"\ddot", "⏞": r"\overbrace"}  # fmt: skip
+
+
+_FENCES = {"{": r"\{", "}": r"\}", "‖": r"\|", "⌊": r"\lfloor ", "⌋": r"\rfloor ",
+           "⌈": r"\lceil ", "⌉": r"\rceil ", "⟨": r"\langle ", "⟩": r"\rangle "}  # fmt: skip
 
 
 def tex(math: HtmlElement) -> str:
@@ -83,7 +89,8 @@ def _write(node: HtmlElement) -> str:
         inner = (", " if not node.get("separators") else node.get("separators") or "").join(
             map(_write, parts)
         )
-        return f"{node.get('open', '(')}{inner}{node.get('close', ')')}"
+        start, end = node.get("open", "("), node.get("close", ")")
+        return f"{_FENCES.get(start, start)}{inner}{_FENCES.get(end, end)}"
     if tag == "mtable":
         rows = [" & ".join(map(_write, row)) for row in parts]
         return r"\begin{matrix}" + r" \\ ".join(rows) + r"\end{matrix}"
