@@ -294,15 +294,15 @@ async def test_word_documents(extractor) -> None:
     assert (found.title, found.author) == ("Field notes", "Ann Bee")
     assert found.text == (
         "# Field notes\n\nThe heron stood in the shallow water and did not move.\n\n# Equipment\n\n"
-        "- A notebook\n- Two pencils\n1. Walk to the weir\n1. Wait\n\n"
-        "| Bird | Count |\n|---|---|\n| Heron | 3 |\n\nAfter the table."
+        "- A notebook\n- Two pencils\n\n1. Walk to the weir\n2. Wait\n\n"
+        "| Bird | Count |\n|---|---|\n| Heron | 3 |\n\nAfter the **table**."
     )
 
 
 async def test_presentations(extractor) -> None:
     found = await extractor.extract(SAMPLES / "levels.pptx", "")
     assert found.title == "Water levels"
-    assert "It rose in March.\nIt fell in May." in found.text
+    assert "It rose in March.\n\nIt fell in May." in found.text
     assert "Notes: Mention the weir." in found.text
     assert shown_at(found, "| Heron | 3 |") == {"page": 2}
 

@@ -130,10 +130,10 @@ async def test_blanks_in_cells_push_nothing_out(extractor, tmp_path) -> None:
 
 async def test_rows_are_not_padded_to_the_longest(extractor, tmp_path) -> None:
     cell = "<w:tc><w:p><w:r><w:t>x</w:t></w:r></w:p></w:tc>"
-    rows = f"<w:tr>{cell * 3_000}</w:tr>" + f"<w:tr>{cell}</w:tr>" * 3_000
+    rows = f"<w:tr>{cell * 60}</w:tr>" + f"<w:tr>{cell}</w:tr>" * 3_000
     found = await extractor.extract(file(tmp_path / "a.docx", docx(f"<w:tbl>{rows}</w:tbl>")), "")
-    assert found.text.count("x") == 6_000
-    assert len(found.text) < 10 * 6_000
+    assert found.text.count("x") == 3_060
+    assert len(found.text) < 10 * 3_060
 
 
 async def test_tables_in_tables_are_read_once(extractor, tmp_path) -> None:

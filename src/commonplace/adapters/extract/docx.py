@@ -1,136 +1,193 @@
-"""Word documents: headings, lists, tables and paragraphs as Markdown."""
+"""Word documents, converted to HTML by mammoth, and that by the writer of all pages."""
 
 import re
 from collections.abc import Iterator
 
+import mammoth
 from lxml import etree
+from lxml.html import HtmlElement
+from mammoth import html as nodes
 
-from commonplace.adapters.extract.input_file import Caps, Source, clean_text, clean_title
-from commonplace.adapters.extract.zip_xml import Package, W, markdown_table
+from commonplace.adapters.extract import omml
+from commonplace.adapters.extract.embedded_images import EmbeddedImages, alt_text
+from commonplace.adapters.extract.html import convert
+from commonplace.adapters.extract.input_file import LONGEST_TEXT, Caps, Source, clean_title
+from commonplace.adapters.extract.zip_xml import Package
 from commonplace.errors import IngestFailed
 from commonplace.model import Extracted
 
-_HEADING = re.compile(r"heading ([1-9])$|(title)$", re.IGNORECASE)
-_BREAKS = {W + "tab": "\t", W + "br": "\n", W + "cr": "\n", W + "noBreakHyphen": "-"}
-_WRAPPERS = (W + "sdt", W + "sdtContent", W + "ins", W + "customXml")
-_CODE = re.compile(r"code|source|preformatted|verbatim", re.IGNORECASE)
-_LIST = re.compile(r"list (bullet|number)(?: (\d))?$", re.IGNORECASE)
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PARTS = ("footnotes", "endnotes", "styles", "numbering")
+# What mammoth does not look at, but would hold as a tree of its own, some fifty times the size.
+_UNUSED = tuple(
+    W + name
+    for name in (
+        *("sectPr", "tblPr", "tblGrid", "trHeight", "proofErr", "lastRenderedPageBreak", "lang"),
+        *(
+            "rFonts",
+            "sz",
+            "szCs",
+            "color",
+            "kern",
+            "spacing",
+            "shd",
+            "bCs",
+            "iCs",
+            "rtl",
+            "cs",
+            "w",
+        ),
+        *("position", "noProof", "webHidden", "bdr", "tabs", "ind", "jc", "pBdr", "keepNext"),
+        *("keepLines", "widowControl", "contextualSpacing", "bookmarkEnd", "commentRangeStart"),
+        *("commentRangeEnd", "w"),
+    )
+)
+_FORMULA = "Commonplace-Formula"
+_TEXT = "data-text"
+_STYLES = rf"""
+r.{_FORMULA} => math:fresh > annotation[encoding='tex']:fresh
+p[style-name='Title'] => h1:fresh
+p[style-name='heading 7'] => h6:fresh
+p[style-name='heading 8'] => h6:fresh
+p[style-name='heading 9'] => h6:fresh
+p[style-name^='toc '] => !
+p[style-name='TOC Heading'] => !
+p[style-name='Quote'] => blockquote > p:fresh
+p[style-name='Intense Quote'] => blockquote > p:fresh
+p[style-name='Block Text'] => blockquote > p:fresh
+p[style-name='Quotations'] => blockquote > p:fresh
+p[style-name='Source Code'] => pre:separator('\n')
+p[style-name='HTML Preformatted'] => pre:separator('\n')
+p[style-name='Preformatted Text'] => pre:separator('\n')
+p[style-name='macro'] => pre:separator('\n')
+p[style-name='Code'] => pre:separator('\n')
+r[style-name='Verbatim Char'] => code
+r[style-name='HTML Code'] => code
+r[style-name='Source Text'] => code
+p[style-name='Definition Term'] => dl > dt:fresh
+p[style-name='Definition'] => dl > dd:fresh
+p[style-name='List Bullet'] => ul > li:fresh
+p[style-name='List Bullet 2'] => ul|ol > li > ul > li:fresh
+p[style-name='List Bullet 3'] => ul|ol > li > ul|ol > li > ul > li:fresh
+p[style-name='List Number'] => ol > li:fresh
+p[style-name='List Number 2'] => ul|ol > li > ol > li:fresh
+p[style-name='List Number 3'] => ul|ol > li > ul|ol > li > ol > li:fresh
+"""
 
 
 def read(source: Source, caps: Caps) -> Extracted:
+    images = EmbeddedImages(caps)
     with Package(source, caps) as package:
-        text = clean_text(_Document(package).markdown())
-        name, author = package.core_property("title"), package.core_property("creator")
+        title, author, created = package.properties()
+        page = _html(package, images)
+    root = convert.parse(page)
+    text = "" if root is None else convert.convert(_prepare(root))
+    images.require(text)
     if not text:
         raise IngestFailed("The document contains no text.")
     heading = re.match(r"# (.+)", text)
     return Extracted(
-        clean_title(name) or clean_title(heading[1] if heading else "") or source.title,
+        title or clean_title(heading[1] if heading else "") or source.title,
         text,
-        author=author or None,
+        author=author,
+        published_at=created,
     )
 
 
-class _Document:
-    def __init__(self, package: Package) -> None:
-        self._body = package.read_xml("word/document.xml").find(W + "body")
-        self._styles = {
-            style.get(W + "styleId", ""): _value(style, W + "name")
-            for style in package.read_optional("word/styles.xml").iter(W + "style")
-        }
-        self._numbered = set(_numbered_levels(package.read_optional("word/numbering.xml")))
-        self._notes = [
-            note
-            for kind in ("foot", "end")
-            for note in package.read_optional(f"word/{kind}notes.xml")
-            if note.get(W + "type") is None
-        ]
-
-    def markdown(self) -> str:
-        parts = self._notes if self._body is None else [self._body, *self._notes]
-        blocks = (block for part in parts for block in self._blocks(part))
-        return "".join(text if text.startswith("\n") else f"\n\n{text}" for text in blocks)
-
-    def _blocks(self, parent: etree._Element) -> Iterator[str]:
-        """Yield blocks with the line breaks before them: one within a list, two elsewhere."""
-        was_item = False
-        for element in parent:
-            if element.tag == W + "p":
-                text, is_item = self._paragraph(element)
-                if text:
-                    yield ("\n" if is_item and was_item else "\n\n") + text
-                    was_item = is_item
-            elif element.tag == W + "tbl":
-                was_item = False
-                yield markdown_table([list(_cells(row)) for row in element.iterchildren(W + "tr")])
-            elif element.tag in _WRAPPERS:
-                yield from self._blocks(element)
-
-    def _paragraph(self, element: etree._Element) -> tuple[str, bool]:
-        """Return the paragraph as Markdown, and whether it is a list item."""
-        text = _visible_text(element).strip()
-        style, number, level = self._layout(element)
-        if not text:
-            return "", False
-        if heading := _HEADING.match(style):
-            return f"{'#' * min(int(heading[1] or 1), 6)} {' '.join(text.split())}", False
-        if listed := _LIST.match(style):
-            number, level = listed[1].lower(), int(listed[2] or 1) - 1
-        if number:
-            lead = "  " * level + ("1. " if number == "number" else "- ")
-            return lead + " ".join(text.split()), True
-        return (f"```\n{text}\n```" if _CODE.search(style) else text), False
-
-    def _layout(self, element: etree._Element) -> tuple[str, str, int]:
-        """Return the style's name, "bullet" or "number" for a list item, and its depth."""
-        name = self._styles.get(_value(element, f"{W}pPr/{W}pStyle"), "")
-        number = _value(element, f"{W}pPr/{W}numPr/{W}numId")
-        level = _value(element, f"{W}pPr/{W}numPr/{W}ilvl") or "0"
-        if number in ("", "0"):
-            return name, "", 0
-        return (
-            name,
-            "number" if (number, level) in self._numbered else "bullet",
-            min(int(level) if level.isdecimal() else 0, 8),
-        )
-
-
-def _value(element: etree._Element, path: str) -> str:
-    return next((found.get(W + "val", "") for found in element.iterfind(path)), "")
-
-
-def _visible_text(element: etree._Element) -> str:
-    """Return the displayed text, without deleted text, field codes and copies of text boxes."""
-    parts: list[str] = []
-    for node in element.iter(W + "t", *_BREAKS):
-        if not any(
-            above.tag.endswith("}Fallback") or above.tag == W + "tabs"
-            for above in node.iterancestors()
-        ):
-            parts.append((node.text or "") if node.tag == W + "t" else _BREAKS[node.tag])
-    return "".join(parts)
-
-
-def _cells(row: etree._Element) -> Iterator[str]:
-    """Yield the texts of the row's own cells; a nested table is part of its cell's text."""
-    for element in row:
-        if element.tag == W + "tc":
-            yield " ".join(map(_visible_text, element.iter(W + "p")))
-        elif element.tag in _WRAPPERS:
-            yield from _cells(element)
-
-
-def _numbered_levels(numbering: etree._Element) -> Iterator[tuple[str, str]]:
-    """Yield (number id, level) of the lists that are numbered rather than bulleted."""
-    counts = {
-        (abstract.get(W + "abstractNumId"), level.get(W + "ilvl", "0"))
-        for abstract in numbering.iter(W + "abstractNum")
-        for level in abstract.iter(W + "lvl")
-        if (shape := level.find(W + "numFmt")) is not None
-        and shape.get(W + "val") not in ("bullet", "none")
+def _html(package: Package, images: EmbeddedImages) -> str:
+    main = package.main_part("word/document.xml")
+    parts = {each.kind: each.target for each in package.relations(main)}
+    roots = {name: package.read_xml(name) for name in (main, *_existing(package, parts))}
+    noted = {
+        (etree.QName(note).localname, note.get(W + "id"))
+        for root in roots.values()
+        for note in root.iterchildren(W + "footnote", W + "endnote")
     }
-    for number in numbering.iter(W + "num"):
-        kind = _value(number, W + "abstractNumId")
-        yield from (
-            (number.get(W + "numId", ""), level) for known, level in counts if known == kind
-        )
+    for root in roots.values():
+        _simplify(root, noted)
+    changed = {name: etree.tostring(root) for name, root in roots.items()}
+    return str(
+        mammoth.convert_to_html(
+            package.repack(changed),
+            style_map=_STYLES,
+            include_embedded_style_map=False,
+            convert_image=lambda image: _image(image, images),
+        ).value
+    )
+
+
+def _existing(package: Package, parts: dict[str, str]) -> Iterator[str]:
+    return (parts[kind] for kind in _PARTS if parts.get(kind) in package.names)
+
+
+def _simplify(root: etree._Element, noted: set[tuple[str, str | None]]) -> None:
+    """Cut a part's tree to what is converted: text up to the limit, with formulas as TeX."""
+    size = 0
+    for block in list(root[0] if len(root) and root[0].tag == W + "body" else ()):
+        if size > LONGEST_TEXT:
+            root[0].remove(block)
+        size += sum(len(text.text or "") for text in block.iter(W + "t"))
+    for formula in omml.formulas(root):
+        run = etree.Element(W + "r")
+        style = etree.SubElement(etree.SubElement(run, W + "rPr"), W + "rStyle")
+        style.set(W + "val", _FORMULA)
+        etree.SubElement(run, W + "t").text = omml.tex(formula)
+        run.tail = formula.tail
+        formula.getparent().replace(formula, run)
+    etree.strip_tags(root, omml.M + "oMathPara", etree.Entity)
+    etree.strip_elements(root, *_UNUSED, with_tail=False)
+    for reference in list(root.iter(W + "footnoteReference", W + "endnoteReference")):
+        kind = etree.QName(reference).localname.removesuffix("Reference")
+        if (kind, reference.get(W + "id")) not in noted:
+            reference.getparent().remove(reference)
+    for element in root.iter("*"):
+        for name in element.attrib:
+            if "rsid" in name or name.endswith(("paraId", "textId")):
+                del element.attrib[name]
+    for paragraph in root.iter(W + "p"):
+        _join_runs(paragraph)
+
+
+def _join_runs(paragraph: etree._Element) -> None:
+    """Join neighbouring runs of the same look: Word begins a new one with every correction."""
+    last: tuple[bytes, etree._Element] | None = None
+    for run in list(paragraph):
+        parts = list(run)
+        style = parts.pop(0) if parts and parts[0].tag == W + "rPr" else None
+        if run.tag != W + "r" or len(parts) != 1 or parts[0].tag != W + "t":
+            last = None
+            continue
+        look = b"" if style is None or not len(style) else etree.tostring(style, with_tail=False)
+        if last is not None and last[0] == look and _FORMULA.encode() not in look:
+            last[1].text = (last[1].text or "") + (parts[0].text or "")
+            paragraph.remove(run)
+        else:
+            last = look, parts[0]
+
+
+def _image(image: mammoth.documents.Image, images: EmbeddedImages) -> list[object]:
+    """Return what an image says that it shows, and the text in it."""
+    try:
+        with image.open() as file:
+            text = images.text(file.read())
+    except (KeyError, OSError, ValueError):  # named in the document, and missing
+        text = ""
+    return [nodes.element("img", {"alt": alt_text(image.alt_text), _TEXT: text})]
+
+
+def _prepare(root: HtmlElement) -> HtmlElement:
+    """Give tables a head, and images' texts paragraphs of their own."""
+    for table in root.iter("table"):
+        first = next(table.iter("tr"), None)
+        for cell in () if first is None else first.iterchildren("td"):
+            cell.tag = "th"
+    for image in list(root.iter("img")):
+        block = next(image.iterancestors("p", "li", "td", "th", "h1", "h2", "h3"), image)
+        for words in reversed((image.get(_TEXT) or "").split("\n\n")):
+            paragraph = block.makeelement("p")
+            paragraph.text = words
+            if block.tag in ("li", "td", "th"):
+                block.append(paragraph)
+            else:
+                block.addnext(paragraph)
+    return root

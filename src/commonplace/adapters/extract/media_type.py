@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from pathlib import Path
 
 from commonplace.adapters.extract import charset
@@ -11,8 +12,22 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
+XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+IWORK = "application/vnd.apple.iwork"
+VISIO = "application/vnd.ms-visio.drawing"
 OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt; docx, xlsx, pptx with a password
 
+# The type of the document itself, which may be a template, a slide show, or have macros.
+_MAIN_PART = re.compile(
+    rb"openxmlformats-officedocument\.(\w{1,20})ml\.\w{1,20}\.main\+xml"
+    rb"|vnd\.ms-(word|excel|powerpoint)\.\w{1,20}\.macroEnabled\.main\+xml"
+)
+_OFFICE = {
+    **dict.fromkeys((b"wordprocessing", b"word"), DOCX),
+    **dict.fromkeys((b"presentation", b"powerpoint"), PPTX),
+    **dict.fromkeys((b"spreadsheet", b"excel"), XLSX),
+}
+_LONGEST_LIST = 1_000_000  # bytes of a list of parts that are looked at
 
 _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), kind)
@@ -41,6 +56,9 @@ _MAGIC: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
         (rb"\x1f\x8b", "application/gzip"),
         (rb"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
         (rb"\{\\rtf", "application/rtf"),
+        (rb"AT&TFORM", "image/vnd.djvu"),
+        (rb"%!PS", "application/postscript"),
+        (rb".{60}BOOKMOBI", "application/x-mobipocket-ebook"),
     )
 )
 
@@ -221,7 +239,15 @@ def _zip_type(path: Path) -> str:
             if "mimetype" in names:
                 with archive.open("mimetype") as file:
                     return file.read(100).decode("ascii", "replace").strip()
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
+            stated = b""
+            if "[Content_Types].xml" in names:
+                with archive.open("[Content_Types].xml") as file:
+                    stated = file.read(_LONGEST_LIST)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error):
         return "application/zip"  # broken, unknown compression, or a password
+    if found := _MAIN_PART.search(stated):
+        return _OFFICE[found[1] or found[2]]
     parts = {"word/document.xml": DOCX, "ppt/presentation.xml": PPTX, "xl/workbook.xml": XLSX}
+    parts |= {"xl/workbook.bin": XLSB, "Index/Document.iwa": IWORK, "Index.zip": IWORK}
+    parts |= {"visio/document.xml": VISIO}
     return next((kind for part, kind in parts.items() if part in names), "application/zip")

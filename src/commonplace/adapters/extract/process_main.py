@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from threading import Timer
@@ -31,6 +32,7 @@ def main() -> None:
     # Ctrl-C reaches all processes of a terminal; the server ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # libraries' remarks about a file are of no use to an operator
+    warnings.simplefilter("ignore")
     answers = _private_output()
     while request := _next_line():
         asked = json.loads(request)
