@@ -24,8 +24,15 @@ HALVES = {
                                      ON i.library_id = s.library_id AND i.id = s.item_id WHERE i.id IS NULL""",
     "an item without its sections": """SELECT i.id FROM items AS i LEFT JOIN sections AS s
                                        ON s.library_id = i.library_id AND s.item_id = i.id WHERE s.id IS NULL""",
-    "an item without its content": "SELECT i.id FROM items AS i LEFT JOIN contents AS c ON c.id = i.content_id WHERE c.id IS NULL",
-    "a content without an item": "SELECT c.id FROM contents AS c LEFT JOIN items AS i ON i.content_id = c.id WHERE i.id IS NULL",
+    "an item without its content": "SELECT i.id FROM items AS i LEFT JOIN contents AS c ON c.library_id = i.library_id AND c.id = i.content_id WHERE c.id IS NULL",
+    "a content without an item": """SELECT c.id FROM contents AS c LEFT JOIN items AS i
+                                    ON i.library_id = c.library_id AND i.content_id = c.id
+                                    WHERE i.id IS NULL AND NOT EXISTS
+                                    (SELECT 1 FROM trash_rows AS t
+                                     WHERE t.library_id = c.library_id AND t.content_id = c.id)""",
+    "a source without its text": """SELECT s.key FROM source_libraries AS s LEFT JOIN contents AS c
+                                    ON c.library_id = s.library_id AND c.id = s.content_id
+                                    WHERE c.id IS NULL""",
     "a vector without its section": """SELECT v.section_id FROM vectors AS v LEFT JOIN sections AS s ON s.id = v.section_id
                                        WHERE s.id IS NULL""",
     "a section without its terms": """SELECT s.id FROM sections AS s LEFT JOIN {terms} AS t ON t.section_id = s.id

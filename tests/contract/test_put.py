@@ -28,6 +28,7 @@ from commonplace.model import (
 from commonplace.settings import Settings
 from commonplace.store import make_store
 from tests.contract.library import STAMP, Library, cut
+from tests.contract.test_store_disks import publish
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +95,7 @@ async def test_what_is_there_already_under_another_key_is_not_kept_twice(ann: Li
     again = entry(ann, "zebras graze", title="t")
     assert await put(ann, again) == [Outcome.UNCHANGED]
     await ann.store.items.delete(ann.scope(), page.id)
-    assert await ann.store.contents.existing_keys([again.content.key]) == set(), (
+    assert await ann.store.contents.existing_keys(ann.id, [again.content.key]) == set(), (
         "the text stays in the database for nobody"
     )
 
@@ -150,16 +151,24 @@ async def test_what_was_made_of_a_text_outlives_the_same_import_and_not_another_
     assert (item.summary, item.key_points, item.category, item.tags) == ("", (), "", ())
 
 
-async def test_a_public_id_that_another_library_has_is_replaced(ann: Library, bob: Library) -> None:
-    first = entry(ann, "zebra")
+async def test_a_public_id_leads_to_one_disk_of_the_server(ann: Library, bob: Library) -> None:
+    first, early = entry(ann, "zebra"), entry(bob, "walrus")
+    twin = entry(bob, "zebra", public_id=first.item.public_id)
     await put(ann, first)
-    second = entry(bob, "zebra", id=first.item.id, public_id=first.item.public_id)
-    assert await put(bob, second) == [Outcome.ADDED]
-    found = await bob.store.items.get(bob.scope(), ItemRef(id=first.item.id))
-    assert found.public_id != first.item.public_id
-    assert (
-        await ann.store.items.get(ann.scope(), ItemRef(public_id=first.item.public_id))
-    ).library_id == ann.id
+    assert await put(bob, twin) == [Outcome.ADDED]
+    await publish(ann, first.item)
+    disk = await ann.store.disks.find(ItemRef(public_id=first.item.public_id), None)
+    assert disk.item_id == first.item.id
+    late = entry(bob, "mica", public_id=first.item.public_id)
+    await put(bob, early, late)
+    found = await bob.store.items.get(bob.scope(), ItemRef(id=late.item.id))
+    assert found.public_id != first.item.public_id, "a disk has it"
+    await publish(bob, twin.item)
+    known = await bob.store.items.get(bob.scope(), ItemRef(public_id=first.item.public_id))
+    assert known.id == twin.item.id, "the id that it had still leads to it in its library"
+    assert known.public_id != first.item.public_id
+    disk = await ann.store.disks.find(ItemRef(public_id=known.public_id), None)
+    assert (disk.library_id, disk.item_id) == (bob.id, twin.item.id)
 
 
 async def test_all_or_none(ann: Library) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Annotation, Content, Item, ItemRef, Job, JobState, new_id, now
+from commonplace.store import Store
 from commonplace.store.versions import KEPT
 from tests.contract.library import STAMP, Library, cut, unit
 
@@ -43,16 +45,14 @@ def ref(item: Item) -> ItemRef:
 async def test_one_of_many_claims_it_and_may_claim_it_longer(ann: Library) -> None:
     item, _ = await recording(ann)
     contents = ann.store.contents
-    won = await asyncio.gather(
-        *(contents.claim(item.content_id, f"job {n}", now() + SOON) for n in range(8))
-    )
+    won = await asyncio.gather(*(contents.claim(item, f"job {n}", now() + SOON) for n in range(8)))
     assert sum(won) == 1
     winner = f"job {won.index(True)}"
-    assert await contents.claim(item.content_id, winner, now() + SOON)
+    assert await contents.claim(item, winner, now() + SOON)
     assert (await ann.store.items.get(ann.scope(), ref(item))).transcription_status == "running"
-    await contents.release(item.content_id, winner)
-    assert await contents.claim(item.content_id, "another", now() - SOON)
-    assert await contents.claim(item.content_id, "a third, after the second's time", now() + SOON)
+    await contents.release(item, winner)
+    assert await contents.claim(item, "another", now() - SOON)
+    assert await contents.claim(item, "a third, after the second's time", now() + SOON)
 
 
 async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
@@ -64,13 +64,13 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
     await store.jobs.lease("w", "transcribe", limit=9, seconds=60)
     await store.jobs.postpone("w", waiting.id, now() + SOON)
     assert (await store.jobs.get(bob.scope(), waiting.id)).attempts == 0
-    await store.contents.set_progress(mine.content_id, 0.25)
+    await store.contents.set_progress(mine, 0.25)
     assert (await store.jobs.get(bob.scope(), waiting.id)).progress == 0.25
     assert await store.jobs.running_share() == 0.25, "of the one that is running"
     await store.contents.set_text(
-        mine.content_id, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"}
+        mine, "quartz", [{"at": 0, "locator": {"seconds": 1}}], {"title": "T"}
     )
-    said = await store.contents.get(mine.content_id)
+    said = await store.contents.get(ann.id, mine.content_id)
     assert (said.text, said.marks[0].locator, said.about) == (
         "quartz",
         {"seconds": 1},
@@ -79,7 +79,7 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
     assert waiting.id in [
         job.id for job in await store.jobs.lease("w2", "transcribe", limit=9, seconds=60)
     ]
-    assert not await store.contents.claim(mine.content_id, "late", now() + SOON), (
+    assert not await store.contents.claim(mine, "late", now() + SOON), (
         "there is nothing left to write down"
     )
 
@@ -89,7 +89,7 @@ async def test_giving_up_fails_all_who_wait_and_they_can_try_again(
 ) -> None:
     (mine, job), (theirs, waiting) = await recording(ann), await recording(bob)
     other, _ = await ann.put("feldspar", job=True)
-    await ann.store.contents.fail(mine.content_id, "no sound")
+    await ann.store.contents.fail(mine, "no sound")
     assert await state(ann, mine, job) == (JobState.FAILED, "no sound", "failed")
     assert await state(bob, theirs, waiting) == (JobState.FAILED, "no sound", "failed")
     assert (await ann.store.jobs.counts())["queued"] == 1, "jobs of other kinds go on"
@@ -104,16 +104,19 @@ async def test_passages_and_vectors_are_known_once_all_of_them_are_there(
 ) -> None:
     sections = ann.store.sections
     item = await ann.add("quartz\n\nmica", title="Rocks", key=KEY, kind="url")
-    assert await sections.of_content(item.content_id, "Rocks", STAMP) == []
+    content = await ann.store.contents.get(ann.id, item.content_id)
+    known = partial(sections.of_content, bob.id, content)
+    assert await known("Rocks", STAMP) == []
     one, two = await ann.section_ids(item)
     await sections.set_vectors(STAMP, [(one, bytes(32))])
-    assert await sections.of_content(item.content_id, "Rocks", STAMP) == []
+    assert await known("Rocks", STAMP) == []
     await sections.set_vectors(STAMP, [(two, bytes(32))])
-    assert [
-        (s.text, s.vector) for s in await sections.of_content(item.content_id, "Rocks", STAMP)
-    ] == [("quartz", bytes(32)), ("mica", bytes(32))]
-    assert await sections.of_content(item.content_id, "Rocks", "another/16") == []
-    assert await sections.of_content(item.content_id, "Stones", STAMP) == []
+    assert [(s.text, s.vector) for s in await known("Rocks", STAMP)] == [
+        ("quartz", bytes(32)),
+        ("mica", bytes(32)),
+    ]
+    assert await known("Rocks", "another/16") == []
+    assert await known("Stones", STAMP) == []
 
 
 async def test_an_address_is_one_item_and_what_it_said_to_others_first_counts(
@@ -176,7 +179,7 @@ async def test_versions_go_with_their_item_and_the_oldest_of_many_before(ann: Li
         range(KEPT + 2, 2, -1)
     )
     with pytest.raises(NotFound):
-        await ann.store.contents.get(first)
+        await ann.store.contents.get(ann.id, first)
     await ann.store.items.delete(ann.scope(), item.id, permanent=True)
     left = await ann.store._db.read(lambda tx: tx.one("SELECT count(*) AS n FROM contents"))
     assert left is not None and left["n"] == 0
@@ -191,7 +194,7 @@ async def test_versions_are_kept_for_a_year(ann: Library) -> None:
     await ann.store.versions.prune(item.updated_at + timedelta(seconds=1))
     assert await ann.store.versions.of_item(ann.scope(), item.id) == []
     with pytest.raises(NotFound):
-        await ann.store.contents.get(first)
+        await ann.store.contents.get(ann.id, first)
     assert await ann.store.items.text(item) == "text 1"
 
 
@@ -271,6 +274,53 @@ async def test_minutes_are_reserved_within_the_cap_counted_once_and_settled(
     ), "0 is no cap"
 
 
+async def test_a_source_is_the_newest_text_that_a_library_has_and_ends_with_the_last(
+    ann: Library, bob: Library, store: Store
+) -> None:
+    async def source() -> str | None:
+        cy = await Library.create(store)
+        content, _ = await cy.store.items.find_by_key(cy.scope(), KEY, "document")
+        return content.text if content else None
+
+    mine = await ann.add("quartz", key=KEY, kind="url")
+    theirs = await bob.add("quartz", key=KEY, kind="url")
+    assert mine.content_id == theirs.content_id
+    mine = await renew(ann, mine, "mica")
+    assert await source() == "mica"
+    assert (await bob.store.items.find_by_key(bob.scope(), KEY, "document"))[1] == theirs, (
+        "who has an older text has the source"
+    )
+    await ann.store.items.delete(ann.scope(), mine.id, permanent=True)
+    assert await source() == "quartz"
+    await bob.store.items.delete(bob.scope(), theirs.id, permanent=True)
+    assert await source() is None
+    for table in ("contents", "sources", "source_libraries", "transcribing"):
+        assert await store._db.read(lambda tx, t=table: tx.scalar(f"SELECT count(*) FROM {t}")) == 0
+
+
+async def test_libraries_that_add_a_source_at_once_have_one_content(store: Store) -> None:
+    libraries = [await Library.create(store) for _ in range(6)]
+    items = await asyncio.gather(
+        *(library.add("quartz", key=KEY, kind="url") for library in libraries)
+    )
+    assert len({item.content_id for item in items}) == 1
+    await asyncio.gather(
+        *(
+            library.store.items.delete(library.scope(), item.id, permanent=True)
+            for library, item in zip(libraries, items, strict=True)
+        )
+    )
+    assert await store._db.read(lambda tx: tx.scalar("SELECT count(*) FROM sources")) == 0
+
+
+async def test_private_text_is_never_a_source(ann: Library, bob: Library) -> None:
+    mine, theirs = await ann.add("quartz"), await bob.add("quartz")
+    assert mine.content_id != theirs.content_id
+    with pytest.raises(NotFound):
+        await bob.store.contents.get(bob.id, mine.content_id)
+    assert await ann.store._db.read(lambda tx: tx.scalar("SELECT count(*) FROM sources")) == 0
+
+
 async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_one(
     ann: Library, tmp_path: Path
 ) -> None:
@@ -282,7 +332,8 @@ async def test_addresses_that_redirect_lead_to_the_content_as_long_as_there_is_o
 
     item = await ann.add("quartz", key=KEY, kind="url")
     assert await at_end() is None
-    await ann.store.contents.redirect("url:https://short.example/", item.content_id)
+    content = await ann.store.contents.get(ann.id, item.content_id)
+    await ann.store.contents.redirect("url:https://short.example/", content)
     assert await at_end() == "quartz"
     await ann.store.dump(tmp_path / "backup")
     item = await renew(ann, item, "mica")

@@ -242,8 +242,8 @@ async def test_the_same_content_type_and_title_is_one_item_within_the_scope(
 
 
 async def test_a_public_source_is_kept_once_for_all_libraries(ann: Library, bob: Library) -> None:
-    mine = await ann.add("page", key="https://example.com/")
-    theirs = await bob.add("page", key="https://example.com/")
+    mine = await ann.add("page", key="url:https://example.com/")
+    theirs = await bob.add("page", key="url:https://example.com/")
     assert mine.content_id == theirs.content_id
     await ann.store.items.delete(ann.scope(), mine.id, permanent=True)
     assert await bob.store.items.text(theirs) == "page"
@@ -433,11 +433,11 @@ async def test_adding_and_deleting_one_source_at_once_leaves_each_item_its_conte
 ) -> None:
     async def come_and_go(n: int) -> None:
         for _ in range(5):
-            item = await ann.add("one source", title=f"T{n}", key="https://example.com/")
+            item = await ann.add("one source", title=f"T{n}", key="url:https://example.com/")
             await ann.store.items.delete(ann.scope(), item.id)
 
     await asyncio.gather(*(come_and_go(n) for n in range(6)))
-    kept = await ann.add("one source", key="https://example.com/")
+    kept = await ann.add("one source", key="url:https://example.com/")
     assert await ann.store.items.text(kept) == "one source"
 
 

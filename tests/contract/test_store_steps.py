@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -150,7 +151,8 @@ async def test_a_worker_finds_its_next_jobs_without_looking_at_all_that_wait(
                 assert len(await store.jobs.lease("w", kind, limit=5, seconds=60)) == found
             assert len(steps) < 2_000, kind
         steps.clear()
-        await store.contents.set_progress(entries[1].content.id, 0.5)
+        item = replace(entries[1].item, content_id=entries[1].content.id)
+        await store.contents.set_progress(item, 0.5)
         assert len(steps) < 2_000
 
 

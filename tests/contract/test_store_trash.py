@@ -158,10 +158,8 @@ def test_every_table_that_is_deleted_with_an_item_is_kept_or_known() -> None:
         for created in re.finditer(r"CREATE TABLE (\w+) \((.*?)\n\)", schema, re.DOTALL)
         if "REFERENCES items" in created.group(2)
     }
-    # Views and saves of published disks end; sections are written with their index.
-    assert dependent == {*moves._TABLES} - {"items"} | {
-        *("published", "saves", "sections", "trash_folders")
-    }
+    # Views of published disks end; sections are written with their index.
+    assert dependent == {*moves._TABLES} - {"items"} | {"published", "sections", "trash_folders"}
 
 
 async def test_what_nobody_needs_any_more_goes_with_the_entry(ann: Library) -> None:

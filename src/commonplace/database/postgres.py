@@ -51,7 +51,6 @@ _TYPES = {
     "embedding": "bytea",  # these are WireVectors
     "weights": "bytea",
     "keys": "bytea",
-    "section_words.library_id": "bytea",
     "section_words.item_id": "bytea",
     "in_kb": "int4",
     "archived": "int4",
@@ -62,6 +61,7 @@ _TYPES = {
     "at": "int8",
     "created_at": "int8",
     "updated_at": "int8",
+    "deleted_at": "int8",
     "run_after": "int8",
 }
 

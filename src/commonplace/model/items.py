@@ -55,6 +55,9 @@ class Section:
     vector: bytes | None = None  # float16, normalised
 
 
+SHARED = "url:"  # the beginning of keys of public sources
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """The text of a source.
@@ -78,6 +81,11 @@ class Content:
             object.__setattr__(self, "hash", digest(self.text))
 
     @property
+    def shared(self) -> bool:
+        """Whether libraries that add the source share what was fetched and transcribed."""
+        return is_shared(self.key)
+
+    @property
     def marks(self) -> "tuple[Mark, ...]":
         return tuple(Mark(segment["at"], segment["locator"]) for segment in self.segments)
 
@@ -86,6 +94,11 @@ class Content:
         return Content(
             id, f"edit:{id}", text, self.url, segments(marks), self.about, "", (), edit_of
         )
+
+
+def is_shared(key: str) -> bool:
+    """Return whether a content key is that of a public source, and not of private text."""
+    return key.startswith(SHARED)
 
 
 def segments(marks: Iterable[Mark]) -> tuple[Json, ...]:

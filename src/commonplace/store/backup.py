@@ -34,6 +34,7 @@ TABLES = (
     "people",
     "libraries",
     "members",
+    "directory",
     "folders",
     "tokens",
     "token_folders",
@@ -41,7 +42,9 @@ TABLES = (
     "oauth_clients",
     "oauth_secrets",
     "contents",
-    "redirects",
+    "sources",
+    "source_libraries",
+    "transcribing",
     "items",
     "folder_items",
     "versions",
@@ -132,7 +135,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
             )
             counts[table] += len(batch)
     # Another version may have derived them by other rules.
-    tx.run("UPDATE published SET change = change + 1")
+    tx.run("UPDATE published SET derived = 0")
     return counts
 
 

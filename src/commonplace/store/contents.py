@@ -1,17 +1,21 @@
 """Contents: the texts of sources, who transcribes one, and each person's transcription quota."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Content, EventType, Job, Json, digest, now
-from commonplace.store import jobs, rows
+from commonplace.model import Content, EventType, Item, Job, Json, digest, is_shared, now
+from commonplace.store import jobs, rows, sources
 from commonplace.store.events import log
 
-_JOBS_OF = """kind = 'transcribe' AND (library_id, item_id) IN
-              (SELECT library_id, id FROM items WHERE content_id = :content_id)"""
+_ITEMS_OF = "library_id IN :libraries AND content_id = :content_id"
+_JOBS_OF = f"""library_id IN :libraries AND kind = 'transcribe' AND (library_id, item_id) IN
+              (SELECT library_id, id FROM items WHERE {_ITEMS_OF})"""
 _OWN_KEY = "key = 'past:' || id"
+_ONE = "library_id = :library_id AND id = :id"
 _COLUMNS = ("id", "key", "edit_of", "hash", "text", "url", "segments", "about", "created_at")
 
 
@@ -19,93 +23,108 @@ class Contents(Table):
     """Texts of sources. While one worker transcribes a recording, other jobs for it wait."""
 
     @reads_inline
-    def get(self, tx: Tx, content_id: str) -> Content:
-        row = tx.one("SELECT * FROM contents WHERE id = :id", id=content_id)
-        if row is None:
+    def get(self, tx: Tx, library_id: str, content_id: str) -> Content:
+        found = _get(tx, library_id, content_id)
+        if found is None:
             raise NotFound("Item not found")
-        return rows.value(Content, row, redirected=())
+        return found
 
     @reads
-    def existing_keys(self, tx: Tx, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that have a content."""
-        return set(tx.column("SELECT key FROM contents WHERE key IN :keys", keys=list(keys)))
+    def existing_keys(self, tx: Tx, library_id: str, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that have a content, in the library or as a public source."""
+        return known_keys(tx, library_id, keys)
 
     @writes
-    def redirect(self, tx: Tx, key: str, content_id: str) -> None:
-        """Make the key lead to this content."""
-        put_redirects(tx, content_id, [key])
+    def redirect(self, tx: Tx, key: str, content: Content) -> None:
+        """Make the key of another address lead to this source."""
+        sources.put_aliases(tx, content.key, [key])
 
     @writes
-    def claim(self, tx: Tx, content_id: str, job_id: str, until: datetime) -> bool:
-        """Let the job transcribe the content, alone, until then; or extend its claim."""
+    def claim(self, tx: Tx, item: Item, job_id: str, until: datetime) -> bool:
+        """Let the job transcribe the item's content, alone, until then; or extend its claim."""
+        content = _get(tx, item.library_id, item.content_id)
+        if content is None:
+            return False
         claimed = tx.run(
-            """UPDATE contents SET claimed_by = :job_id, claimed_until = :until
-               WHERE id = :id AND text = '' AND (claimed_by IS NULL OR claimed_by = :job_id
-               OR claimed_until < :now OR claimed_until > :ahead)""",
-            id=content_id,
+            """INSERT INTO transcribing AS t (key, job_id, until) VALUES (:key, :job_id, :until)
+               ON CONFLICT (key) DO UPDATE SET job_id = excluded.job_id, until = excluded.until
+               WHERE t.job_id = :job_id OR t.until < :now OR t.until > :ahead""",
+            key=content.key,
             job_id=job_id,
             until=until,
             now=now(),
             ahead=now() + jobs.AHEAD,
         )
-        if claimed:
-            tx.run(
-                """UPDATE items SET transcription_status = 'running'
-                   WHERE content_id = :id AND transcription_status = 'queued'""",
-                id=content_id,
-            )
-        return bool(claimed)
+        # Read after the claim: another job may have stored the text meanwhile.
+        if not claimed or not tx.one(
+            f"SELECT 1 FROM contents WHERE {_ONE} AND text = ''",
+            library_id=item.library_id,
+            id=content.id,
+        ):
+            _release(tx, content.key, job_id)
+            return False
+        tx.run(
+            f"""UPDATE items SET transcription_status = 'running'
+                WHERE {_ITEMS_OF} AND transcription_status = 'queued'""",
+            **_holders(tx, item.library_id, content),
+        )
+        return True
 
     @writes
-    def set_progress(self, tx: Tx, content_id: str, share: float) -> None:
+    def set_progress(self, tx: Tx, item: Item, share: float) -> None:
         """Show the progress of a transcription on all jobs that wait for it."""
-        tx.run(
-            f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
-            share=share,
-            content_id=content_id,
-        )
+        if content := _get(tx, item.library_id, item.content_id):
+            tx.run(
+                f"UPDATE jobs SET progress = :share WHERE state <> 'done' AND {_JOBS_OF}",
+                share=share,
+                **_holders(tx, item.library_id, content),
+            )
 
     @writes
     def set_text(
-        self, tx: Tx, content_id: str, text: str, segments: Sequence[Json], about: Json
+        self, tx: Tx, item: Item, text: str, segments: Sequence[Json], about: Json
     ) -> None:
-        """Store the text of a recording, and wake the jobs that wait for it."""
+        """Store the text of a recording in all libraries that have it, and wake the jobs that wait
+        for it."""
+        content = _get(tx, item.library_id, item.content_id)
+        if content is None:
+            return
+        if content.shared:
+            sources.set_hash(tx, content.key, content.id, digest(text))
+        holders = _holders(tx, item.library_id, content)
         tx.run(
             """UPDATE contents SET text = :text, hash = :hash, segments = :segments,
-               about = :about, claimed_by = NULL, claimed_until = NULL
-               WHERE id = :id AND text = ''""",
-            id=content_id,
+               about = :about WHERE library_id IN :libraries AND id = :content_id AND text = ''""",
             text=text,
             hash=digest(text),
             segments=rows.column(segments),
             about=rows.column(about),
+            **holders,
         )
-        _wake_waiting(tx, content_id)
+        _release(tx, content.key)
+        _wake_waiting(tx, holders)
 
     @writes
-    def release(self, tx: Tx, content_id: str, job_id: str) -> None:
+    def release(self, tx: Tx, item: Item, job_id: str) -> None:
         """Give up a claim, so that another job may try."""
-        if tx.run(
-            """UPDATE contents SET claimed_by = NULL, claimed_until = NULL
-               WHERE id = :id AND claimed_by = :job_id""",
-            id=content_id,
-            job_id=job_id,
-        ):
-            _wake_waiting(tx, content_id)
+        content = _get(tx, item.library_id, item.content_id)
+        if content and _release(tx, content.key, job_id):
+            _wake_waiting(tx, _holders(tx, item.library_id, content))
 
     @writes
-    def fail(self, tx: Tx, content_id: str, error: str) -> None:
+    def fail(self, tx: Tx, item: Item, error: str) -> None:
         """Fail all jobs that wait for a transcription, and show the error on their items."""
-        tx.run(
-            "UPDATE contents SET claimed_by = NULL, claimed_until = NULL WHERE id = :id",
-            id=content_id,
-        )
+        content = _get(tx, item.library_id, item.content_id)
+        if content is None:
+            return
+        holders = _holders(tx, item.library_id, content)
+        _release(tx, content.key)
         for library_id, item_id in tx.tuples(
-            """UPDATE items SET transcription_status = 'failed', status_reason = :error
-               WHERE content_id = :id AND transcription_status IN ('queued', 'running')
-               RETURNING library_id, id""",
-            id=content_id,
+            f"""UPDATE items SET transcription_status = 'failed', status_reason = :error
+                WHERE {_ITEMS_OF} AND transcription_status IN ('queued', 'running')
+                RETURNING library_id, id""",
             error=error,
+            **holders,
         ):
             log.record(tx, EventType.FAILED, library_id, [item_id], None)
         tx.run(
@@ -114,7 +133,7 @@ class Contents(Table):
                 WHERE state IN ('queued', 'running') AND {_JOBS_OF}""",
             error=error,
             at=now(),
-            content_id=content_id,
+            **holders,
         )
 
 
@@ -160,67 +179,119 @@ class Quotas(Table):
         )
 
 
-def _row(new: Content, at: datetime) -> dict[str, object]:
-    return {c: rows.column(at if c == "created_at" else getattr(new, c)) for c in _COLUMNS}
+def _row(library_id: str, new: Content, at: datetime) -> dict[str, object]:
+    written = {c: rows.column(at if c == "created_at" else getattr(new, c)) for c in _COLUMNS}
+    return {"library_id": library_id, **written}
 
 
-def insert_contents(tx: Tx, new: Sequence[tuple[Content, datetime]]) -> None:
-    tx.insert("contents", ", ".join(_COLUMNS), [tuple(_row(*each).values()) for each in new])
+def _get(tx: Tx, library_id: str, content_id: str) -> Content | None:
+    row = tx.one(f"SELECT * FROM contents WHERE {_ONE}", library_id=library_id, id=content_id)
+    return rows.value(Content, row, redirected=()) if row else None
 
 
-def put_content(tx: Tx, new: Content, at: datetime) -> tuple[str, bool]:
+def known_keys(tx: Tx, library_id: str, keys: Sequence[str]) -> set[str]:
+    """Return those of the keys that have a content, in the library or as a public source."""
+    own = tx.column(
+        "SELECT key FROM contents WHERE library_id = :library_id AND key IN :keys",
+        library_id=library_id,
+        keys=list(keys),
+    )
+    return {*own, *sources.known(tx, [key for key in keys if is_shared(key)])}
+
+
+def insert_contents(tx: Tx, library_id: str, new: Sequence[tuple[Content, datetime]]) -> None:
+    """Insert contents that neither the library nor a source has."""
+    for content, _ in new:
+        if content.shared:
+            sources.take(tx, library_id, content)
+    tx.insert(
+        "contents",
+        ", ".join(("library_id", *_COLUMNS)),
+        [tuple(_row(library_id, *each).values()) for each in new],
+    )
+
+
+def put_content(
+    tx: Tx, library_id: str, new: Content, at: datetime, *, newest: bool = False
+) -> tuple[str, bool]:
     """Insert a content unless its key exists; return the key's content id, and whether the
-    text is the same."""
+    text is the same. `newest`: a public source has this text from now on."""
+    same = True
+    if new.shared:
+        new, same = _shared(tx, library_id, new, newest)
     # The update that changes nothing locks the row: of two adds of one source, the second waits
     # and finds the first's item. So does a deletion.
+    row = _row(library_id, new, at)
     [found] = tx.all(
-        f"""INSERT INTO contents ({", ".join(_COLUMNS)})
-            VALUES ({", ".join(f":{name}" for name in _COLUMNS)})
-            ON CONFLICT (key) DO UPDATE SET key = excluded.key
+        f"""INSERT INTO contents ({", ".join(row)})
+            VALUES ({", ".join(f":{name}" for name in row)})
+            ON CONFLICT (library_id, key) DO UPDATE SET key = excluded.key
             RETURNING id, text = :text AS same""",
-        **_row(new, at),
+        **row,
     )
-    put_redirects(tx, found["id"], new.redirected)
-    return str(found["id"]), bool(found["same"])
+    if new.shared and found["id"] != new.id:  # the library has an older text of it
+        sources.note_holder(tx, library_id, new.key, found["id"])
+        same = True
+    return str(found["id"]), bool(found["same"]) and same
 
 
-def put_redirects(tx: Tx, content_id: str, keys: Sequence[str]) -> None:
-    tx.many(
-        """INSERT INTO redirects (key, content_id) VALUES (:key, :content_id)
-           ON CONFLICT (key) DO UPDATE SET content_id = excluded.content_id""",
-        [{"key": key, "content_id": content_id} for key in keys],
-    )
+def _shared(tx: Tx, library_id: str, new: Content, newest: bool) -> tuple[Content, bool]:
+    """Return a public source's text with the id that it has in all libraries, and whether the
+    source has this text."""
+    content_id, same = sources.take(tx, library_id, new, newest=newest)
+    if content_id != new.id:
+        new = replace(new, id=content_id)
+        # The library may have this text as an earlier one, under a key of its own.
+        tx.run(
+            f"UPDATE contents SET key = :key WHERE {_ONE} AND {_OWN_KEY}",
+            key=new.key,
+            library_id=library_id,
+            id=content_id,
+        )
+    sources.put_aliases(tx, new.key, new.redirected)
+    return new, same
 
 
-def get_content_by_key(tx: Tx, key: str) -> Content | None:
-    """Return the content of a key, or of an address that it redirected to."""
-    row = tx.one("SELECT * FROM contents WHERE key = :key", key=key) or tx.one(
-        """SELECT c.* FROM redirects AS r JOIN contents AS c ON c.id = r.content_id
-           WHERE r.key = :key""",
+def get_content_by_key(tx: Tx, library_id: str, key: str) -> Content | None:
+    """Return the library's content of a key, or a public source that another library has."""
+    if found := _by_key(tx, library_id, key):
+        return found
+    source = sources.find(tx, key) if is_shared(key) else None
+    if source is None:
+        return None
+    if source.key != key and (found := _by_key(tx, library_id, source.key)):
+        return found
+    return _get(tx, source.library_id, source.content_id)
+
+
+def _by_key(tx: Tx, library_id: str, key: str) -> Content | None:
+    row = tx.one(
+        "SELECT * FROM contents WHERE library_id = :library_id AND key = :key",
+        library_id=library_id,
         key=key,
     )
     return rows.value(Content, row, redirected=()) if row else None
 
 
-def replace_content(tx: Tx, new: Content, at: datetime) -> str:
-    """Make the key lead to a new content; return its id.
+def replace_content(tx: Tx, library_id: str, new: Content, at: datetime) -> str:
+    """Make the library's key lead to a new content; return its id.
 
-    The old one gets a key of its own: others have it, and the item keeps it as a version.
+    The old one gets a key of its own: the item keeps it as a version. Other libraries keep theirs.
     """
-    held = tx.one("SELECT id, text FROM contents WHERE key = :key", key=new.key)
-    if held and held["text"] != new.text:
-        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id", id=held["id"])
-    for key in new.redirected:  # it did not redirect when it was read before
-        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE key = :key", key=key)
-    content_id, same = put_content(tx, new, at)
+    held = _by_key(tx, library_id, new.key)
+    moved = [new.key] if held and held.text != new.text else []
+    moved += new.redirected  # it did not redirect when it was read before
+    for key in moved:
+        tx.run(
+            f"UPDATE contents SET {_OWN_KEY} WHERE library_id = :library_id AND key = :key",
+            library_id=library_id,
+            key=key,
+        )
+    for key in new.redirected:
+        sources.leave(tx, library_id, key)
+    content_id, same = put_content(tx, library_id, new, at, newest=new.key in moved or not held)
     if not same:
         raise source_conflict()
-    if held:
-        tx.run(
-            "UPDATE redirects SET content_id = :new WHERE content_id = :old",
-            new=content_id,
-            old=held["id"],
-        )
     return content_id
 
 
@@ -230,43 +301,63 @@ def source_conflict() -> Conflict:
     )
 
 
-def detach_key(tx: Tx, content_id: str) -> str | None:
+def detach_key(tx: Tx, library_id: str, content_id: str) -> str | None:
     """Give a text a key of its own, so that adding it again does not lead to this content.
 
     It stays where a caller who deleted it does not see it. Return the key that it had.
     """
-    key = tx.scalar("SELECT key FROM contents WHERE id = :id AND url IS NULL", id=content_id)
+    one = {"library_id": library_id, "id": content_id}
+    key = tx.scalar(f"SELECT key FROM contents WHERE {_ONE} AND url IS NULL", **one)
     if key is not None:
-        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE id = :id", id=content_id)
+        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE {_ONE}", **one)
     return None if key is None else str(key)
 
 
-def attach_key(tx: Tx, content_id: str, key: str) -> None:
+def attach_key(tx: Tx, library_id: str, content_id: str, key: str) -> None:
     """Give a text its key again, unless another one has it by now."""
     tx.run(
-        f"""UPDATE contents SET key = :key WHERE id = :id AND {_OWN_KEY}
-            AND NOT EXISTS (SELECT 1 FROM contents AS other WHERE other.key = :key)""",
+        f"""UPDATE contents SET key = :key WHERE {_ONE} AND {_OWN_KEY}
+            AND NOT EXISTS (SELECT 1 FROM contents AS other
+                            WHERE other.library_id = :library_id AND other.key = :key)""",
+        library_id=library_id,
         id=content_id,
         key=key,
     )
 
 
-def drop_unused_content(tx: Tx, content_id: str) -> None:
-    tx.run(
-        """DELETE FROM contents WHERE id = :id
-           AND NOT EXISTS (SELECT 1 FROM items WHERE items.content_id = contents.id)
-           AND NOT EXISTS (SELECT 1 FROM versions WHERE versions.content_id = contents.id)
-           AND NOT EXISTS (SELECT 1 FROM trash_rows WHERE trash_rows.content_id = contents.id)""",
-        id=content_id,
+def drop_unused_content(tx: Tx, library_id: str, content_id: str) -> None:
+    unused = "".join(
+        f""" AND NOT EXISTS (SELECT 1 FROM {table} AS x
+                             WHERE x.library_id = :library_id AND x.content_id = :id)"""
+        for table in ("items", "versions", "trash_rows")
     )
+    for key in tx.column(
+        f"DELETE FROM contents WHERE {_ONE}{unused} RETURNING key",
+        library_id=library_id,
+        id=content_id,
+    ):
+        if is_shared(key):
+            sources.leave(tx, library_id, key)
 
 
-def _wake_waiting(tx: Tx, content_id: str) -> None:
+def _holders(tx: Tx, library_id: str, content: Content) -> dict[str, Any]:
+    """Return the libraries that have a content, as values of a statement."""
+    libraries = sources.holders(tx, content.key, content.id) if content.shared else []
+    return {"libraries": libraries or [library_id], "content_id": content.id}
+
+
+def _release(tx: Tx, key: str, job_id: str | None = None) -> bool:
+    """End a claim, or only that of one job; return whether there was one."""
+    own = "" if job_id is None else "AND job_id = :job_id"
+    return bool(tx.run(f"DELETE FROM transcribing WHERE key = :key {own}", key=key, job_id=job_id))
+
+
+def _wake_waiting(tx: Tx, holders: dict[str, Any]) -> None:
     tx.run(
         f"""UPDATE jobs SET run_after = :at
             WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}""",
         at=now(),
-        content_id=content_id,
+        **holders,
     )
 
 

@@ -3,7 +3,7 @@ or sections."""
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -21,26 +21,27 @@ from commonplace.model import (
     Published,
     RedactedDisk,
     Scope,
+    new_id,
+    new_public_id,
     now,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import item_queries, rows
+from commonplace.store import directory, item_queries, rows
 from commonplace.store.events import log
 
 _PREVIEW = ""  # the audience of a view that only the owner may see
-_COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, p.change, p.derived,
-              p.summary, i.public_id, i.entity_type, i.created_at, o.id AS owner_id,
-              o.name AS owner_name"""
+_COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, i.changes AS change,
+              p.derived, p.summary, i.public_id, i.entity_type, i.created_at"""
 # Without previews, which are for their owners alone.
 _PUBLISHED = f"(SELECT * FROM published WHERE audience <> '{_PREVIEW}') AS p"
+_ITEM = "JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id"
+_FROM = f"FROM {_PUBLISHED} {_ITEM}"
+_OF_ITEMS = "p.library_id IN :libraries AND p.item_id IN :ids"
 # A library is represented by its first owner.
-_FROM = f"""FROM {_PUBLISHED}
-            JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id
-            JOIN people AS o ON o.id = (
-                SELECT m.person_id FROM members AS m WHERE m.library_id = p.library_id
-                AND m.role = 'owner' ORDER BY m.person_id LIMIT 1)"""
-_SAVED = """JOIN saves AS s ON s.owner_id = p.library_id AND s.item_id = p.item_id
-            AND s.library_id = :saver"""
+_OWNERS = """SELECT m.library_id, o.id, o.name FROM members AS m
+             JOIN people AS o ON o.id = m.person_id
+             WHERE m.library_id IN :libraries AND m.role = 'owner'
+             ORDER BY m.library_id, m.person_id DESC"""
 _SAVE = "library_id = :saver AND owner_id = :owner_id AND item_id = :item_id"
 _KEY = "library_id = :library_id AND item_id = :item_id"
 # Fields that a view is derived from.
@@ -66,7 +67,8 @@ class Disks(IndexedTable):
     def preview(self, tx: Tx, item: Item) -> RedactedDisk | None:
         """Return the view that was derived from the item as it is now, published or not."""
         shown = tx.scalar(
-            f"SELECT shown FROM published WHERE {_KEY} AND change = derived",
+            f"""SELECT p.shown FROM published AS p {_ITEM} WHERE p.library_id = :library_id
+                AND p.item_id = :item_id AND i.changes = p.derived""",
             library_id=item.library_id,
             item_id=item.id,
         )
@@ -92,7 +94,13 @@ class Disks(IndexedTable):
     ) -> Published:
         """Publish an item. `item` is what the view was derived from."""
         current = item_queries.find(tx, scope, ItemRef(id=item.id), lock=True)
-        # Counts as a change: a view that was derived meanwhile may have another summary.
+        current = _register(tx, current)
+        # A view that was derived meanwhile may have another summary.
+        tx.run(
+            f"UPDATE items SET {rows.CHANGED} WHERE library_id = :library_id AND id = :item_id",
+            library_id=current.library_id,
+            item_id=current.id,
+        )
         _put(
             tx,
             current,
@@ -103,17 +111,11 @@ class Disks(IndexedTable):
             """ON CONFLICT (library_id, item_id) DO UPDATE SET
                published_at = CASE published.audience WHEN '' THEN excluded.published_at
                               ELSE published.published_at END,
-               audience = excluded.audience, summary = excluded.summary,
-               change = published.change + 1""",
+               audience = excluded.audience, summary = excluded.summary""",
         )
         _set_visibility(tx, current, PUBLISHED)
         log.record(tx, EventType.PUBLISHED, current.library_id, [current.id], scope.actor)
-        return _one(
-            tx,
-            "p.library_id = :library_id AND p.item_id = :item_id",
-            library_id=current.library_id,
-            item_id=current.id,
-        )
+        return _one(tx, current.library_id, "p.item_id = :name", current.id)
 
     @writes
     def unpublish(self, tx: Tx, scope: Scope, item_id: str) -> None:
@@ -144,7 +146,8 @@ class Disks(IndexedTable):
     @reads
     def find(self, tx: Tx, ref: ItemRef, saver: str | None) -> Published:
         """Return a disk of any library. NotFound: it does not exist, or is not published."""
-        found = _one(tx, _named(ref), name=ref.id or ref.public_id)
+        name = ref.id or ref.public_id
+        found = _one(tx, directory.find_library(tx, name), _named(ref), name)
         if ref.entity_type not in (None, found.entity_type):
             raise NotFound(NO_DISK)
         return _with_saved_at(tx, found, saver)
@@ -152,14 +155,7 @@ class Disks(IndexedTable):
     @reads
     def of_items(self, tx: Tx, library_id: str, item_ids: Sequence[str]) -> dict[str, Published]:
         """Return those of the library's items that are published."""
-        return {
-            row["item_id"]: _published(row)
-            for row in tx.all(
-                f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND p.item_id IN :ids",
-                library_id=library_id,
-                ids=list(item_ids),
-            )
-        }
+        return {each.item_id: each for each in _all(tx, {(library_id, id) for id in item_ids})}
 
     @reads
     def list_saved(
@@ -167,39 +163,32 @@ class Disks(IndexedTable):
     ) -> tuple[list[Published], int]:
         """Return disks that a library saved and that are still published, last saved first, and
         their total."""
+        saved = _saved(tx, saver)
         condition, values = _matching(where)
-        found = tx.all(
-            f"""SELECT {_COLUMNS}, s.saved_at {_FROM} {_SAVED} WHERE {condition}
-                ORDER BY s.saved_at DESC, p.item_id LIMIT :limit OFFSET :offset""",
-            saver=saver,
-            limit=limit,
-            offset=offset,
-            **values,
-        )
-        total = tx.scalar(
-            f"SELECT count(*) FROM {_PUBLISHED} {_SAVED} WHERE {condition}", saver=saver, **values
-        )
-        return [_published(row, from_micros(row["saved_at"])) for row in found], total
+        shown = {
+            (library_id, item_id)
+            for library_id, item_id in tx.tuples(
+                f"""SELECT p.library_id, p.item_id FROM {_PUBLISHED}
+                    WHERE {_OF_ITEMS} AND {condition}""",
+                **_values(saved),
+                **values,
+            )
+        }
+        page = [key for key in saved if key in shown][offset : offset + limit]
+        found = {(each.library_id, each.item_id): each for each in _all(tx, page)}
+        return [
+            replace(found[key], saved_at=from_micros(saved[key])) for key in page if key in found
+        ], len(shown & saved.keys())
 
     @reads
     def list_stale(self, tx: Tx, saver: str) -> list[Published]:
         """Return disks that a library saved and whose view is stale."""
-        return [
-            _published(row)
-            for row in tx.all(
-                f"SELECT {_COLUMNS} {_FROM} {_SAVED} WHERE p.change <> p.derived", saver=saver
-            )
-        ]
+        return _all(tx, _saved(tx, saver), "AND i.changes <> p.derived")
 
     @writes
     def save(self, tx: Tx, saver: str, person_id: str, published: Published) -> Published:
         """Save a disk; saving again changes nothing. NotFound: it is not published any more."""
-        current = _one(
-            tx,
-            "p.library_id = :library_id AND p.item_id = :item_id",
-            library_id=published.library_id,
-            item_id=published.item_id,
-        )
+        current = _one(tx, published.library_id, "p.item_id = :name", published.item_id)
         tx.run(
             """INSERT INTO saves (library_id, owner_id, item_id, person_id, saved_at)
                VALUES (:saver, :owner_id, :item_id, :person_id, :at) ON CONFLICT DO NOTHING""",
@@ -214,32 +203,30 @@ class Disks(IndexedTable):
     @writes
     def unsave(self, tx: Tx, saver: str, ref: ItemRef) -> None:
         """Delete a save, also of an unpublished disk. NotFound: the library did not save it."""
+        name = ref.id or ref.public_id
+        owner_id = directory.find_library(tx, name)
         row = tx.one(
-            f"""SELECT s.owner_id, s.item_id, i.entity_type FROM saves AS s
-                JOIN items AS i ON i.library_id = s.owner_id AND i.id = s.item_id
-                WHERE s.library_id = :saver AND {_named(ref)}""",
-            saver=saver,
-            name=ref.id or ref.public_id,
+            f"""SELECT i.id, i.entity_type FROM items AS i
+                WHERE i.library_id = :owner_id AND {_named(ref)}""",
+            owner_id=owner_id,
+            name=name,
         )
-        if row is None or ref.entity_type not in (None, row["entity_type"]):
+        if (
+            row is None
+            or ref.entity_type not in (None, row["entity_type"])
+            or not tx.run(
+                f"DELETE FROM saves WHERE {_SAVE}",
+                saver=saver,
+                owner_id=owner_id,
+                item_id=row["id"],
+            )
+        ):
             raise NotFound(NO_DISK)
-        tx.run(
-            f"DELETE FROM saves WHERE {_SAVE}",
-            saver=saver,
-            owner_id=row["owner_id"],
-            item_id=row["item_id"],
-        )
 
     @reads
     def owner(self, tx: Tx, library_id: str) -> tuple[str, str]:
         """Return id and name of the person who represents the library."""
-        row = tx.one(
-            """SELECT o.id, o.name FROM members AS m JOIN people AS o ON o.id = m.person_id
-               WHERE m.library_id = :library_id AND m.role = 'owner'
-               ORDER BY m.person_id LIMIT 1""",
-            library_id=library_id,
-        )
-        return (row["id"], row["name"]) if row else (library_id, "")
+        return _owners(tx, [library_id]).get(library_id, (library_id, ""))
 
     @reads
     def view_vector(self, tx: Tx, published: Published, stamp: str) -> bytes | None:
@@ -256,18 +243,41 @@ class Disks(IndexedTable):
         self, tx: Tx, saver: str, stamp: str, limit: int
     ) -> list[tuple[str, str, bytes]]:
         """Return (public id, title, vector of the view) of the disks that a library saved last."""
-        return [
-            (public_id, title, b64decode(vector))
-            for public_id, title, vector in tx.tuples(
-                f"""SELECT i.public_id, p.title, p.vector FROM {_PUBLISHED}
-                    JOIN items AS i ON i.library_id = p.library_id AND i.id = p.item_id {_SAVED}
-                    WHERE p.stamp = :stamp AND p.vector <> '' AND p.change = p.derived
-                    ORDER BY s.saved_at DESC LIMIT :limit""",
-                saver=saver,
+        saved = _saved(tx, saver)
+        found = {
+            (library_id, item_id): (public_id, title, vector)
+            for library_id, item_id, public_id, title, vector in tx.tuples(
+                f"""SELECT p.library_id, p.item_id, i.public_id, p.title, p.vector {_FROM}
+                    WHERE {_OF_ITEMS} AND p.stamp = :stamp AND p.vector <> ''
+                    AND i.changes = p.derived""",
                 stamp=stamp,
-                limit=limit,
+                **_values(saved),
             )
-        ]
+        }
+        newest = [found[key] for key in saved if key in found][:limit]
+        return [(public_id, title, b64decode(vector)) for public_id, title, vector in newest]
+
+
+def _register(tx: Tx, item: Item) -> Item:
+    """Make an item's ids lead to its library. If its public id is that of another library's disk
+    already, the item gets a new one, and the old one still leads to it in its own library."""
+    library_id, public_id = item.library_id, item.public_id
+    if directory.find_library(tx, public_id) not in (None, library_id):
+        tx.insert(
+            "aliases",
+            "library_id, id, public_id, item_id",
+            [(library_id, new_id(), public_id, item.id)],
+        )
+        public_id = new_public_id()
+        tx.run(
+            """UPDATE items SET public_id = :public_id
+               WHERE library_id = :library_id AND id = :item_id""",
+            public_id=public_id,
+            library_id=library_id,
+            item_id=item.id,
+        )
+    directory.put_names(tx, library_id, [item.id, public_id])
+    return replace(item, public_id=public_id)
 
 
 def _put(
@@ -283,15 +293,17 @@ def _put(
     key = {"library_id": current.library_id, "item_id": current.id}
     tx.run(
         f"""INSERT INTO published (library_id, item_id, audience, published_at, title, category,
-                                   tags, shown, vector, stamp, change, derived, summary)
-            VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 1, 0,
-                    :summary) {otherwise}""",
+                                   tags, shown, vector, stamp, derived, summary)
+            VALUES (:library_id, :item_id, :audience, :at, '', '', '[]', '', '', '', 0, :summary)
+            {otherwise}""",
         audience=audience,
         at=now(),
         summary=summary,
         **key,
     )
-    change = tx.scalar(f"SELECT change FROM published WHERE {_KEY}", **key)
+    change = tx.scalar(
+        "SELECT changes FROM items WHERE library_id = :library_id AND id = :item_id", **key
+    )
     same = all(getattr(current, name) == getattr(item, name) for name in _BASIS)
     _set_view(tx, current.library_id, current.id, change if same else 0, view)
 
@@ -327,11 +339,53 @@ def _named(ref: ItemRef) -> str:
     return "i.id = :name" if ref.id is not None else "i.public_id = :name"
 
 
-def _one(tx: Tx, condition: str, **values: Any) -> Published:
-    row = tx.one(f"SELECT {_COLUMNS} {_FROM} WHERE {condition}", **values)
-    if row is None:
+def _one(tx: Tx, library_id: str | None, condition: str, name: str | None) -> Published:
+    row = tx.one(
+        f"SELECT {_COLUMNS} {_FROM} WHERE p.library_id = :library_id AND {condition}",
+        library_id=library_id,
+        name=name,
+    )
+    if row is None or library_id is None:
         raise NotFound(NO_DISK)
-    return _published(row)
+    return _published(row, _owners(tx, [library_id]))
+
+
+def _all(tx: Tx, items: Collection[tuple[str, str]], condition: str = "") -> list[Published]:
+    """Return those of the items, each a library and an id, that are published."""
+    found = [
+        row
+        for row in tx.all(
+            f"SELECT {_COLUMNS} {_FROM} WHERE {_OF_ITEMS} {condition}", **_values(items)
+        )
+        if (row["library_id"], row["item_id"]) in items
+    ]
+    owners = _owners(tx, {row["library_id"] for row in found}) if found else {}
+    return [_published(row, owners) for row in found]
+
+
+def _values(items: Collection[tuple[str, str]]) -> dict[str, list[str]]:
+    return {
+        "libraries": sorted({library_id for library_id, _ in items}),
+        "ids": sorted({item_id for _, item_id in items}),
+    }
+
+
+def _saved(tx: Tx, saver: str) -> dict[tuple[str, str], int]:
+    """Return when a library saved each item, last saved first."""
+    return {
+        (owner_id, item_id): saved_at
+        for owner_id, item_id, saved_at in tx.tuples(
+            """SELECT owner_id, item_id, saved_at FROM saves WHERE library_id = :saver
+               ORDER BY saved_at DESC, item_id""",
+            saver=saver,
+        )
+    }
+
+
+def _owners(tx: Tx, library_ids: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return id and name of the person who represents each library."""
+    found = tx.tuples(_OWNERS, libraries=sorted(library_ids))
+    return {library_id: (person_id, name) for library_id, person_id, name in found}
 
 
 def _with_saved_at(tx: Tx, published: Published, saver: str | None) -> Published:
@@ -344,14 +398,17 @@ def _with_saved_at(tx: Tx, published: Published, saver: str | None) -> Published
     return replace(published, saved_at=from_micros(saved_at)) if saved_at is not None else published
 
 
-def _published(row: Any, saved_at: Any = None) -> Published:
+def _published(row: Any, owners: Mapping[str, tuple[str, str]]) -> Published:
+    owner_id, owner_name = owners.get(row["library_id"], (row["library_id"], ""))
     return rows.value(
         Published,
         row,
         view=RedactedDisk.of(json.loads(row["shown"])),
         stale=row["change"] != row["derived"],
-        saved_at=saved_at,
+        saved_at=None,
         own_summary=row["summary"],
+        owner_id=owner_id,
+        owner_name=owner_name,
     )
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from commonplace.database import Tx, scope_sql
 from commonplace.model import AUTHORED, BY_MODEL, Content, Entry, Item, Scope
-from commonplace.store import item_folders, rows
+from commonplace.store import directory, item_folders, rows
+from commonplace.store.contents import known_keys
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
     SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""
 # CROSS JOIN: SQLite then starts from the one content, not from all items of a type.
 _BY_CONTENT = (
     rows.SELECT_ITEM.replace("FROM items", "FROM contents AS c CROSS JOIN items")
-    + " WHERE i.content_id = c.id"
+    + " WHERE c.library_id = :library_id AND i.library_id = c.library_id AND i.content_id = c.id"
 )
 # The item of a source, also if somebody has edited its text.
 OF_SOURCE = "(c.id = :content_id OR (c.edit_of <> '' AND c.edit_of = :key))"
@@ -94,18 +95,21 @@ def find_visible(
 def unknown_entries(tx: Tx, scope: Scope, entries: Sequence[Entry]) -> list[bool]:
     """Return for each entry whether item, content and text are all unknown."""
     items, contents = [entry.item for entry in entries], [entry.content for entry in entries]
+    public_ids = [item.public_id for item in items]
     known = tx.column(
         """SELECT id FROM items WHERE library_id = :library_id AND id IN :ids
-           UNION ALL SELECT public_id FROM items WHERE public_id IN :public_ids
-           UNION ALL SELECT key FROM contents WHERE key IN :keys
-           UNION ALL SELECT hash FROM contents WHERE hash IN :hashes""",
+           UNION ALL SELECT public_id FROM items
+           WHERE library_id = :library_id AND public_id IN :public_ids
+           UNION ALL SELECT hash FROM contents
+           WHERE library_id = :library_id AND hash IN :hashes""",
         library_id=scope.library_id,
         ids=[item.id for item in items],
-        public_ids=[item.public_id for item in items],
-        keys=[content.key for content in contents],
+        public_ids=public_ids,
         hashes=[content.hash for content in contents],
     )
-    seen, unknown = set(known), []
+    seen = {*known, *directory.taken_names(tx, public_ids)}
+    seen |= known_keys(tx, scope.library_id, [content.key for content in contents])
+    unknown = []
     for item, content in zip(items, contents, strict=True):
         names = (item.id, item.public_id, content.key, content.hash)
         unknown.append(seen.isdisjoint(names))

@@ -18,12 +18,11 @@ from commonplace.model import (
     find_by_id,
     folder_key,
     folder_list,
-    now,
 )
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.events import log
-from commonplace.store.people.people import lock_library
+from commonplace.store.people.people import lock_library, revoke_tokens
 from commonplace.store.trash import moves
 
 # Notes go with the items that they are on, and are not counted.
@@ -133,7 +132,7 @@ class Folders(IndexedTable):
             )
             held -= set(alone)
         # A token for this folder alone would never see anything again: it is revoked instead.
-        tx.run(f"UPDATE tokens SET revoked_at = :at WHERE {_SEES_ONLY}", at=now(), **key)
+        revoke_tokens(tx, scope.library_id, _SEES_ONLY, folder_id=folder_id)
         _move_up(tx, scope.library_id, folder_id)
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
         self._index.drop_folder(tx, scope.library_id, folder_id, sorted(held))

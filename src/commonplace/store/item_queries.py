@@ -20,13 +20,14 @@ from commonplace.model import (
     Scope,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import contents, duplicates, item_folders, rows
+from commonplace.store import contents, directory, duplicates, item_folders, rows
 
 NO_ITEM = "Item not found"
 LARGE = 1_000  # items of a project or epic; from here on each item is asked for it
 _WITH_TEXT = rows.SELECT_ITEM.replace(
     " FROM items AS i",
-    ", c.text, c.about, c.segments FROM items AS i JOIN contents AS c ON c.id = i.content_id",
+    ", c.text, c.about, c.segments FROM items AS i JOIN contents AS c"
+    " ON c.library_id = i.library_id AND c.id = i.content_id",
 )
 # What a list is ordered by, and whether the highest is first. Of equals, the newest is first.
 _ORDERS = {
@@ -96,17 +97,25 @@ class ItemQueries(IndexedTable):
 
     @reads_inline
     def text(self, tx: Tx, item: Item) -> str:
-        text = tx.scalar("SELECT text FROM contents WHERE id = :id", id=item.content_id)
+        text = tx.scalar(
+            "SELECT text FROM contents WHERE library_id = :library_id AND id = :id",
+            library_id=item.library_id,
+            id=item.content_id,
+        )
         if text is None:
             raise NotFound(NO_ITEM)
         return str(text)
 
     @reads
     def texts(self, tx: Tx, items: Sequence[Item]) -> dict[str, str]:
-        """Return texts by item id, in one query; those of deleted items are left out."""
+        """Return texts of items of one library, by item id, in one query; those of deleted items
+        are left out."""
+        if not items:
+            return {}
         found = dict(
             tx.tuples(
-                "SELECT id, text FROM contents WHERE id IN :ids",
+                "SELECT id, text FROM contents WHERE library_id = :library_id AND id IN :ids",
+                library_id=items[0].library_id,
                 ids=[item.content_id for item in items],
             )
         )
@@ -118,7 +127,7 @@ class ItemQueries(IndexedTable):
     ) -> tuple[Content | None, Item | None]:
         """Return the content of a key, and the item that has it, or an edited text of it: one in
         scope, or one that the token added and nobody has filed."""
-        content = contents.get_content_by_key(tx, key)
+        content = contents.get_content_by_key(tx, scope.library_id, key)
         of_source = {"content_id": content and content.id, "key": content.key if content else key}
         return content, duplicates.find_visible(
             tx, scope, token_id, entity_type, duplicates.OF_SOURCE, of_source
@@ -225,6 +234,16 @@ def find_at(tx: Tx, scope: Scope, item_id: str, expected_revision: int | None) -
             revision=item.revision,
         )
     return item
+
+
+def is_public_id_taken(tx: Tx, library_id: str, public_id: str) -> bool:
+    """Return whether an item of the library has the public id, or a disk of any library."""
+    own = tx.one(
+        "SELECT 1 FROM items WHERE library_id = :library_id AND public_id = :public_id",
+        library_id=library_id,
+        public_id=public_id,
+    )
+    return own is not None or bool(directory.taken_names(tx, [public_id]))
 
 
 def find_own(

@@ -79,12 +79,12 @@ class Items(item_queries.ItemQueries):
         Conflict: the key has another text by now, the other item is at another revision, the
         candidate was decided, or the upload was finished. NotFound: a relation leads out of scope.
         """
-        content_id, same = contents.put_content(tx, content, item.created_at)
+        content_id, same = contents.put_content(tx, item.library_id, content, item.created_at)
         seen = (
             duplicates.find_same(tx, scope, replace(content, id=content_id), item) if once else None
         )
         if seen is not None:
-            contents.drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, item.library_id, content_id)
             return seen, False
         if not same:
             raise contents.source_conflict()
@@ -136,7 +136,11 @@ class Items(item_queries.ItemQueries):
             if is_unknown
         ]
         if new:
-            contents.insert_contents(tx, [(entry.content, entry.item.created_at) for entry in new])
+            contents.insert_contents(
+                tx,
+                scope.library_id,
+                [(entry.content, entry.item.created_at) for entry in new],
+            )
             self._insert(tx, new, stamp, scope.actor)
         return [
             Outcome.ADDED if is_unknown else self._import(tx, entry, scope, stamp)
@@ -144,13 +148,14 @@ class Items(item_queries.ItemQueries):
         ]
 
     def _import(self, tx: Tx, entry: Entry, scope: Scope, stamp: str) -> Outcome:
-        content_id, _ = contents.put_content(tx, entry.content, entry.item.created_at)
+        library_id = entry.item.library_id
+        content_id, _ = contents.put_content(tx, library_id, entry.content, entry.item.created_at)
         item = replace(entry.item, content_id=content_id)
         known = before = item_queries.find_by_id(tx, scope, item.id)
         if before is None and entry.once:
             before = duplicates.find_imported(tx, scope, entry.content, entry)
         if before is None:
-            if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=item.public_id):
+            if item_queries.is_public_id_taken(tx, library_id, item.public_id):
                 item = replace(item, public_id=new_public_id())
             self._insert(tx, [replace(entry, item=item)], stamp, scope.actor)
             return Outcome.ADDED
@@ -159,7 +164,7 @@ class Items(item_queries.ItemQueries):
             self._update(tx, scope, before.id, changes, None, entry.sections, stamp, entry.jobs)
         elif changes:
             self._update(tx, scope, before.id, changes)
-        contents.drop_unused_content(tx, before.content_id if changes else content_id)
+        contents.drop_unused_content(tx, library_id, before.content_id if changes else content_id)
         return (
             Outcome.CHANGED
             if self._file(tx, before, item.folders, scope.actor) or changes
@@ -209,7 +214,7 @@ class Items(item_queries.ItemQueries):
         columns = [*changes, "revision", "updated_at"]
         columns += rows.FACT_COLUMNS if "metadata" in changes else ()
         tx.run(
-            f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in columns)}
+            f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in columns)}, {rows.CHANGED}
                 WHERE library_id = :library_id AND id = :id""",
             library_id=after.library_id,
             id=after.id,
@@ -245,9 +250,10 @@ class Items(item_queries.ItemQueries):
         `extends`: the item's capture, grown.
         """
         before = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
-        changes = {**changes, "content_id": contents.replace_content(tx, content, now())}
+        content_id = contents.replace_content(tx, before.library_id, content, now())
+        changes = {**changes, "content_id": content_id}
         after = self._update(tx, scope, item_id, changes, expected_revision, sections, stamp, jobs)
-        contents.drop_unused_content(tx, before.content_id)
+        contents.drop_unused_content(tx, before.library_id, before.content_id)
         if extends:
             captures.extend_capture(tx, extends)
         return after
@@ -265,9 +271,9 @@ class Items(item_queries.ItemQueries):
     ) -> Item:
         """Store a text that the source of an edited item has now, as a version of the item."""
         before = item_queries.find_at(tx, scope, item_id, expected_revision)
-        content_id = contents.replace_content(tx, content, now())
+        content_id = contents.replace_content(tx, before.library_id, content, now())
         if not versions.keep_source(tx, before, replace(content, id=content_id), word_count, now()):
-            contents.drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, before.library_id, content_id)
             return before
         return self._update(tx, scope, item_id, {})
 
@@ -280,7 +286,7 @@ class Items(item_queries.ItemQueries):
         keys = {a.item.id: {"library_id": a.item.library_id, "item_id": a.item.id} for a in made}
         for columns, same in groupby(made, lambda each: tuple(each.changes)):
             tx.many(
-                f"""UPDATE items SET {", ".join(map(rows.unless_edited, columns))}
+                f"""UPDATE items SET {", ".join(map(rows.unless_edited, columns))}, {rows.CHANGED}
                     WHERE library_id = :library_id AND id = :item_id""",
                 [
                     {
@@ -323,7 +329,7 @@ class Items(item_queries.ItemQueries):
             )
         else:
             self._unfile(tx, item, item.folders, scope.actor, log.MOVED)
-            key = contents.detach_key(tx, item.content_id)
+            key = contents.detach_key(tx, item.library_id, item.content_id)
             forgotten = captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
             if not permanent:
                 moves.keep_for_scope(tx, scope, item, key, forgotten)
@@ -431,11 +437,11 @@ class QueuedItems(Items):
         before = item_queries.find_at(tx, Scope(item.library_id), item.id, item.revision)
         if before.ingest_status is None:
             return before  # another worker was first
-        content_id, same = contents.put_content(tx, content, now())
+        content_id, same = contents.put_content(tx, item.library_id, content, now())
         read = replace(before, title=changes["title"], ingest_status=None)
         existing = duplicates.find_same(tx, scope, replace(content, id=content_id), read)
         if existing is not None and _is_untouched(tx, before):
-            contents.drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, item.library_id, content_id)
             return self._merge(tx, before, existing)
         if not same:
             raise contents.source_conflict()
@@ -443,7 +449,7 @@ class QueuedItems(Items):
         after = self._update(
             tx, Scope(item.library_id), item.id, changes | done, None, sections, stamp, jobs
         )
-        contents.drop_unused_content(tx, before.content_id)
+        contents.drop_unused_content(tx, item.library_id, before.content_id)
         return after
 
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:

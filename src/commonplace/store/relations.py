@@ -333,7 +333,7 @@ def update_superseded(tx: Tx, library_id: str, item_ids: Collection[str]) -> Non
             changes |= {"updated_at": now()}
             tx.run(
                 f"""UPDATE items SET {", ".join(f"{c} = :{c}" for c in changes)},
-                           revision = revision + 1
+                           revision = revision + 1, {rows.CHANGED}
                     WHERE library_id = :library_id AND id = :id""",
                 library_id=library_id,
                 id=row["id"],

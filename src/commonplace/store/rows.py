@@ -98,6 +98,8 @@ def insert(tx: Tx, table: str, new: Any, otherwise: str = "", /, **others: Any) 
 ITEM_COLUMNS = tuple(field.name for field in fields(Item) if field.name != "folders")
 # Columns that repeat metadata, so that search can filter by them; they are not read back.
 FACT_COLUMNS = ("author", "text_language", "published_at")
+# Ends every statement that changes what a published view is derived from: it is stale then.
+CHANGED = "changes = changes + 1"
 WRITTEN_COLUMNS = (*ITEM_COLUMNS, *FACT_COLUMNS)
 SELECT_ITEM = "SELECT " + ", ".join(f"i.{c}" for c in ITEM_COLUMNS) + " FROM items AS i"
 _TUPLES = tuple(

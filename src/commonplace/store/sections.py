@@ -9,10 +9,20 @@ from numpy.typing import NDArray
 
 from commonplace.database import Tx, reads, scope_sql, writes
 from commonplace.database.columns import from_micros
-from commonplace.model import Dated, Item, ItemFilter, Passage, Scope, Scored, Section, Words
+from commonplace.model import (
+    Content,
+    Dated,
+    Item,
+    ItemFilter,
+    Passage,
+    Scope,
+    Scored,
+    Section,
+    Words,
+)
 from commonplace.ports import Matches, Profile, Question, Vector
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import rows
+from commonplace.store import rows, sources
 
 _CHUNK = 1000
 PROFILED, WORDED = 16, 4  # first sections of an item whose vectors, and words, its profile has
@@ -57,20 +67,26 @@ class Sections(IndexedTable):
         }
 
     @reads
-    def of_content(self, tx: Tx, content_id: str, title: str, stamp: str) -> list[Section]:
-        """Return sections with vectors of this stamp, of an item with this content and title.
+    def of_content(
+        self, tx: Tx, library_id: str, content: Content, title: str, stamp: str
+    ) -> list[Section]:
+        """Return sections with vectors of this stamp, of an item with this content and title, in
+        the library or, if the source is public, in one of those that have it.
 
         Items with notes are passed over: their notes are in their sections too.
         """
+        others = sources.copies(tx, content.key, content.id) if content.shared else []
         owner = tx.one(
             f"""SELECT i.library_id, i.id FROM items AS i
-                WHERE i.content_id = :content_id AND i.title = :title AND i.in_kb = 1
+                WHERE i.library_id IN :libraries AND i.content_id = :content_id
+                AND i.title = :title AND i.in_kb = 1
                 AND instr(i.metadata, '"notes"') = 0 AND NOT EXISTS (
                     SELECT 1 FROM sections AS s LEFT {_VECTORS}
                     WHERE s.library_id = i.library_id AND s.item_id = i.id
                     AND v.section_id IS NULL)
                 LIMIT 1""",
-            content_id=content_id,
+            libraries=[library_id, *others],
+            content_id=content.id,
             title=title,
             stamp=stamp,
         )

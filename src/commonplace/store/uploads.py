@@ -7,7 +7,7 @@ from datetime import datetime
 from commonplace.database import Table, Tx, reads, scope_sql, writes
 from commonplace.errors import Conflict
 from commonplace.model import Json, Scope, Upload
-from commonplace.store import rows
+from commonplace.store import directory, rows
 
 _OF_ITEM = "ON i.library_id = u.library_id AND i.id = u.item_id"
 
@@ -15,12 +15,19 @@ _OF_ITEM = "ON i.library_id = u.library_id AND i.id = u.item_id"
 class Uploads(Table):
     @writes
     def create(self, tx: Tx, upload: Upload) -> None:
+        directory.put_names(tx, upload.library_id, [upload.id])
         rows.insert(tx, "uploads", upload)
 
     @reads
     def get(self, tx: Tx, upload_id: str) -> Upload:
         """Return an upload of any library: the caller checks whose it is."""
-        return rows.require(tx, Upload, "SELECT * FROM uploads WHERE id = :id", id=upload_id)
+        return rows.require(
+            tx,
+            Upload,
+            "SELECT * FROM uploads WHERE library_id = :library_id AND id = :id",
+            library_id=directory.find_library(tx, upload_id),
+            id=upload_id,
+        )
 
     @reads
     def original_of(self, tx: Tx, scope: Scope, item_id: str) -> Upload | None:
@@ -88,7 +95,12 @@ class Uploads(Table):
     @writes
     def forget_files(self, tx: Tx, upload_ids: Sequence[str]) -> None:
         """Record that the bytes of uploads were deleted."""
-        tx.run("UPDATE uploads SET has_file = 0 WHERE id IN :ids", ids=list(upload_ids))
+        for upload_id in upload_ids:
+            tx.run(
+                "UPDATE uploads SET has_file = 0 WHERE library_id = :library_id AND id = :id",
+                library_id=directory.find_library(tx, upload_id),
+                id=upload_id,
+            )
 
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:
@@ -118,7 +130,13 @@ class Uploads(Table):
 
     @writes
     def delete(self, tx: Tx, uploads: Sequence[Upload]) -> None:
-        tx.run("DELETE FROM uploads WHERE id IN :ids", ids=[upload.id for upload in uploads])
+        for upload in uploads:
+            tx.run(
+                "DELETE FROM uploads WHERE library_id = :library_id AND id = :id",
+                library_id=upload.library_id,
+                id=upload.id,
+            )
+            directory.drop_names(tx, upload.library_id, [upload.id])
 
     @writes
     def expire(self, tx: Tx, library_id: str) -> None:

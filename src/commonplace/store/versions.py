@@ -28,7 +28,7 @@ class Versions(Table):
 
     @reads
     def get(self, tx: Tx, scope: Scope, item_id: str, revision: int) -> Version:
-        join = "JOIN contents AS c ON c.id = v.content_id"
+        join = "JOIN contents AS c ON c.library_id = v.library_id AND c.id = v.content_id"
         sql = _SELECT.format(text="c.text", join=join, condition=scope_sql.visible(scope))
         return rows.require(
             tx,
@@ -42,10 +42,11 @@ class Versions(Table):
     @writes
     def prune(self, tx: Tx, before: datetime) -> None:
         """Delete versions whose text was replaced before a time."""
-        for content_id in tx.column(
-            "DELETE FROM versions WHERE replaced_at < :before RETURNING content_id", before=before
+        for library_id, content_id in tx.tuples(
+            "DELETE FROM versions WHERE replaced_at < :before RETURNING library_id, content_id",
+            before=before,
         ):
-            contents.drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, library_id, content_id)
 
 
 def keep_version(tx: Tx, before: Item, after: Item) -> None:
@@ -54,8 +55,9 @@ def keep_version(tx: Tx, before: Item, after: Item) -> None:
         """INSERT INTO versions (library_id, item_id, revision, content_id, title, word_count,
                                  replaced_at)
            SELECT :library_id, :item_id, :revision, was.id, :title, :word_count, :at
-           FROM contents AS was JOIN contents AS is_now ON is_now.id = :now_id
-           WHERE was.id = :was_id AND was.text <> '' AND was.hash <> is_now.hash""",
+           FROM contents AS was JOIN contents AS is_now ON is_now.library_id = was.library_id
+           WHERE was.library_id = :library_id AND is_now.id = :now_id AND was.id = :was_id
+           AND was.text <> '' AND was.hash <> is_now.hash""",
         library_id=before.library_id,
         item_id=before.id,
         revision=before.revision,
@@ -72,7 +74,8 @@ def keep_source(tx: Tx, item: Item, content: Content, word_count: int, at: datet
     """Store a text that the source of an edited item has now as a version of the item, unless it
     has such a version. The item gets another revision."""
     known = tx.one(
-        """SELECT 1 FROM versions AS v JOIN contents AS c ON c.id = v.content_id
+        """SELECT 1 FROM versions AS v JOIN contents AS c
+           ON c.library_id = v.library_id AND c.id = v.content_id
            WHERE v.library_id = :library_id AND v.item_id = :item_id AND c.hash = :hash""",
         library_id=item.library_id,
         item_id=item.id,
@@ -102,7 +105,7 @@ def _drop_oldest(tx: Tx, item: Item) -> None:
         item_id=item.id,
         kept=KEPT,
     ):
-        contents.drop_unused_content(tx, content_id)
+        contents.drop_unused_content(tx, item.library_id, content_id)
 
 
 def contents_of(tx: Tx, library_id: str, item_id: str) -> list[str]:

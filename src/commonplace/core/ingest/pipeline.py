@@ -72,7 +72,13 @@ def _with_vectors(sections: Sequence[Section], vectors: Vectors) -> list[Section
 async def embedded(store: Store, embedder: Embedder, entries: Sequence[Entry]) -> list[Entry]:
     """Embed new entries and drop their embed jobs. Known content may have vectors already. If the
     embedder is down, the jobs stay."""
-    known = await store.contents.existing_keys([entry.content.key for entry in entries])
+    known = (
+        await store.contents.existing_keys(
+            entries[0].item.library_id, [entry.content.key for entry in entries]
+        )
+        if entries
+        else set()
+    )
     texts = [
         [
             embedding_text(entry.item.title, section)
@@ -282,7 +288,7 @@ class IngestPipeline:
         made = Prepared(after, (), ())
         cut = after.in_kb and after.state == "ready" and _searched(after) != _searched(item)
         if cut:
-            content = await self._store.contents.get(item.content_id)
+            content = await self._store.contents.get(item.library_id, item.content_id)
             made = await self.prepare(after, content.text, content.marks)
         changed = await self._store.items.update(
             scope,

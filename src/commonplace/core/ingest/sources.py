@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import (
+    SHARED,
     Caller,
     Content,
     Extracted,
@@ -101,7 +102,7 @@ def with_source(item: Item, content: Content) -> Item:
 
 
 def url_key(url: str) -> str:
-    return f"url:{canonical(url)}"
+    return f"{SHARED}{canonical(url)}"
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:

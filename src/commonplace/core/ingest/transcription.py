@@ -145,14 +145,14 @@ class TranscribeJobs:
 
     async def _run(self, worker: str, job: Job) -> None:
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
-        content = await self._store.contents.get(item.content_id)
+        content = await self._store.contents.get(item.library_id, item.content_id)
         try:
             if not content.text:
-                if not await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS)):
+                if not await self._store.contents.claim(item, job.id, _later(LEASE_SECONDS)):
                     await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
                     return
-                await self._transcribe(worker, job, content)
-                content = await self._store.contents.get(item.content_id)
+                await self._transcribe(worker, job, item, content)
+                content = await self._store.contents.get(item.library_id, item.content_id)
             await retry_on_conflict(partial(self._complete, job, content), guarded=False)
         except NotFound:
             raise
@@ -164,11 +164,11 @@ class TranscribeJobs:
             await self._recordings.discard(job.payload)
             await self._store.uploads.forget_files([job.payload["blob"].rpartition("/")[2]])
 
-    async def _transcribe(self, worker: str, job: Job, content: Content) -> None:
-        tell, remote_job = self._progress_reporter(content.id), self._remote_job(worker, job)
+    async def _transcribe(self, worker: str, job: Job, item: Item, content: Content) -> None:
+        tell, remote_job = self._progress_reporter(item), self._remote_job(worker, job)
 
         async def renew() -> None:
-            await self._store.contents.claim(content.id, job.id, _later(LEASE_SECONDS))
+            await self._store.contents.claim(item, job.id, _later(LEASE_SECONDS))
 
         async with renewing_lease(renew):
             try:
@@ -186,7 +186,7 @@ class TranscribeJobs:
         about = content.about | {"seconds": round(transcript.seconds, 2)}
         if transcript.language is not None:
             about["language"] = transcript.language
-        await self._store.contents.set_text(content.id, text, segments(marks), about)
+        await self._store.contents.set_text(item, text, segments(marks), about)
 
     def _remote_job(self, worker: str, job: Job) -> RemoteJob:
         async def remember(begun: str | None) -> None:
@@ -207,7 +207,7 @@ class TranscribeJobs:
         may have changed during the transcription."""
         item = await self._store.items.get(Scope(job.library_id), ItemRef(id=job.item_id))
         known = (
-            await self._store.sections.of_content(content.id, item.title, self._stamp)
+            await self._store.sections.of_content(item.library_id, content, item.title, self._stamp)
             if item.in_kb
             else []
         )
@@ -239,14 +239,12 @@ class TranscribeJobs:
         reason, again = error_message(job, error), retry_at(job, error, ATTEMPTS)
         if isinstance(error, QuotaExceeded):
             await self._store.jobs.fail(worker, job.id, reason, None)
-            await self._store.contents.release(item.content_id, job.id)
+            await self._store.contents.release(item, job.id)
         elif again is None or (isinstance(error, IngestFailed) and not error.transient):
-            await self._store.contents.fail(item.content_id, reason)
+            await self._store.contents.fail(item, reason)
         else:
             # Keep the claim until then, so that waiting jobs do not try in its place.
-            await self._store.contents.claim(
-                item.content_id, job.id, again + timedelta(seconds=WAIT_SECONDS)
-            )
+            await self._store.contents.claim(item, job.id, again + timedelta(seconds=WAIT_SECONDS))
             await self._store.items.set_derived(
                 [Annotation(item, {"transcription_status": "queued"})]
             )
@@ -254,14 +252,14 @@ class TranscribeJobs:
                 worker, job.id, reason, again, counted=not is_transient(error)
             )
 
-    def _progress_reporter(self, content_id: str) -> Callable[[float], Awaitable[None]]:
+    def _progress_reporter(self, item: Item) -> Callable[[float], Awaitable[None]]:
         told = 0.0
 
         async def tell(share: float) -> None:
             nonlocal told
             if time.monotonic() - told >= PROGRESS_SECONDS:
                 told = time.monotonic()
-                await self._store.contents.set_progress(content_id, min(share, 1.0))
+                await self._store.contents.set_progress(item, min(share, 1.0))
 
         return tell
 

@@ -109,14 +109,14 @@ class Library(Service):
         )
         stored, item = await find(url_key(url))
         if item is not None and stored is None:  # only its edited text is left
-            return await self._store.contents.get(item.content_id), item
+            return await self._store.contents.get(item.library_id, item.content_id), item
         if stored:
             return stored, item
         content = await self._sources.read(url, progress, queue=queue)
         for key in content.redirected:
             stored, item = await find(content.key)
             if stored:
-                await self._store.contents.redirect(key, stored.id)
+                await self._store.contents.redirect(key, stored)
                 return replace(stored, redirected=content.redirected), item
         return content, None
 
@@ -183,7 +183,9 @@ class Library(Service):
             )
         await progress(0.7, "Indexing it")
         known = (
-            await self._store.sections.of_content(content.id, item.title, self._embedder.stamp)
+            await self._store.sections.of_content(
+                item.library_id, content, item.title, self._embedder.stamp
+            )
             if content.id and item.in_kb
             else []
         )

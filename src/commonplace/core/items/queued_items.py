@@ -169,4 +169,4 @@ class IngestJobs:
                 Scope(item.library_id), item.url, item.entity_type, queue=item.library_id
             )
             return content
-        return await self._store.contents.get(item.content_id)
+        return await self._store.contents.get(item.library_id, item.content_id)

@@ -55,7 +55,7 @@ class TextEditor:
                 f"as `content` with {ROUTES[EntityType(item.entity_type)]}."
             )
         require_revision(item, expected_revision)
-        before = await self._store.contents.get(item.content_id)
+        before = await self._store.contents.get(item.library_id, item.content_id)
         changes = _titled(item, before.text, text) | changes
         if text == before.text:
             changed, _ = await self._pipeline.change(scope, item, changes, expected_revision)
@@ -72,7 +72,7 @@ class TextEditor:
         """Give an item the text of a version. Its present text becomes a version."""
         _require_text(item)
         require_revision(item, expected_revision)
-        content = await self._store.contents.get(version.content_id)
+        content = await self._store.contents.get(item.library_id, version.content_id)
         present = await self._store.items.text(item)
         item = await asyncio.to_thread(_without_language, item, present)
         made, changes = await self._prepared(
@@ -84,7 +84,7 @@ class TextEditor:
     async def refetched(self, caller: Caller, item: Item, content: Content) -> Item:
         """Give an item the text that its source has now. An edited text stays, and that of the
         source becomes a version."""
-        before = await self._store.contents.get(item.content_id)
+        before = await self._store.contents.get(item.library_id, item.content_id)
         new = replace(content, id=new_shared_id())
         if before.edit_of:
             words = await asyncio.to_thread(chunking.count, content.text)

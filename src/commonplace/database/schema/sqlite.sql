@@ -3,9 +3,10 @@
 -- engine, 0101_name.sqlite.sql and 0101_name.postgres.sql, which runs once at the next start.
 --
 -- Times are microseconds since 1970, flags are 0 or 1, lists and objects are JSON text.
--- library_id leads the primary key of every table that belongs to one library, so that libraries
--- can be spread over shards by it. Exceptions: sections and changes are numbered, sign-in belongs
--- to people, OAuth clients to the server, and contents are shared by all libraries.
+-- library_id is in every key of every table that belongs to one library, so that libraries can be
+-- spread over shards by it, on Postgres. Exceptions: sections and changes are numbered, sign-in
+-- belongs to people, OAuth clients to the server, and the directory and the sources lead from a name
+-- to the libraries that have it.
 -- Long columns come last where it matters: a row is read from its start, and long texts take pages
 -- of their own.
 
@@ -35,19 +36,28 @@ CREATE TABLE members (
 );
 CREATE INDEX members_person ON members (person_id, library_id);
 
+-- Which library a name leads to, for callers who know no more than the name: digests of tokens, OAuth
+-- secrets and invitations, and the ids of disks that were ever published.
+CREATE TABLE directory (
+  key TEXT PRIMARY KEY,
+  library_id TEXT NOT NULL
+);
+CREATE INDEX directory_library ON directory (library_id);
+
 -- Each invitation is good for one person.
 CREATE TABLE invitations (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
   role TEXT NOT NULL,
   email TEXT,                   -- the only address that may accept it; NULL: any
-  digest TEXT NOT NULL UNIQUE,  -- of the secret in the link, which is not kept
+  digest TEXT NOT NULL,  -- of the secret in the link, which is not kept
   invited_by TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL,
   accepted_at BIGINT,
   accepted_by TEXT,
-  PRIMARY KEY (library_id, id)
+  PRIMARY KEY (library_id, id),
+  UNIQUE (library_id, digest)
 );
 
 
@@ -114,7 +124,7 @@ CREATE TABLE tokens (
   person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
   kind TEXT NOT NULL,              -- token; oauth: the grant of a client, whose secrets come and go
-  digest TEXT UNIQUE,              -- of the secret, which is not kept; NULL: oauth
+  digest TEXT,                     -- of the secret, which is not kept; NULL: oauth
   client_id TEXT,                  -- these three only of oauth
   redirect_host TEXT,              -- where the client receives its codes
   resource TEXT,                   -- the URL that its access tokens are good for
@@ -125,7 +135,8 @@ CREATE TABLE tokens (
   expires_at BIGINT,
   revoked_at BIGINT,
   last_used_at BIGINT,
-  PRIMARY KEY (library_id, id)
+  PRIMARY KEY (library_id, id),
+  UNIQUE (library_id, digest)
 );
 
 CREATE TABLE token_folders (
@@ -166,7 +177,7 @@ CREATE TABLE oauth_clients (
 CREATE TABLE oauth_secrets (
   library_id TEXT NOT NULL,
   token_id TEXT NOT NULL,       -- the grant
-  digest TEXT NOT NULL UNIQUE,  -- of the secret, which is not kept
+  digest TEXT NOT NULL,         -- of the secret, which is not kept
   kind TEXT NOT NULL,           -- code, access, refresh
   scopes TEXT NOT NULL,
   expires_at BIGINT NOT NULL,
@@ -175,35 +186,55 @@ CREATE TABLE oauth_secrets (
   redirect_uri TEXT,            -- these two only of codes
   challenge TEXT,
   PRIMARY KEY (library_id, token_id, digest),
+  UNIQUE (library_id, digest),
   FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
 );
 CREATE INDEX oauth_secrets_expire ON oauth_secrets (expires_at);
 
 
--- Contents: the text of a source, fetched and transcribed once for all libraries
+-- Contents: the texts of a library's items. A public source is fetched, transcribed and embedded once
+-- for all libraries: the next one copies it from a library that has it, under the same id.
 
 CREATE TABLE contents (
-  id TEXT PRIMARY KEY,
-  key TEXT NOT NULL UNIQUE,   -- canonical URL; for private text: library, scope and hash
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  key TEXT NOT NULL,          -- canonical URL; for private text: library, scope and hash
   edit_of TEXT NOT NULL DEFAULT '',  -- the key of the source that a library has edited the text of
   hash TEXT NOT NULL,         -- of the text
   url TEXT,
   created_at BIGINT NOT NULL,
-  claimed_by TEXT,            -- the job that is transcribing it
-  claimed_until BIGINT,
   about TEXT NOT NULL DEFAULT '{}',  -- what the source says of itself: title, author, ...
   segments TEXT NOT NULL,     -- where parts of the text were in the source: page, seconds, ...
-  text TEXT NOT NULL
+  text TEXT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  UNIQUE (library_id, key)
 );
-CREATE INDEX contents_hash ON contents (hash);
-CREATE INDEX contents_edited ON contents (edit_of) WHERE edit_of <> '';
+CREATE INDEX contents_hash ON contents (library_id, hash);
+CREATE INDEX contents_edited ON contents (library_id, edit_of) WHERE edit_of <> '';
 
--- Addresses that redirected to another one when they were fetched, where the content is kept.
-CREATE TABLE redirects (
+-- Public sources that some library has, by canonical URL. No texts: these are in the libraries.
+CREATE TABLE sources (
   key TEXT PRIMARY KEY,  -- as contents.key
-  content_id TEXT NOT NULL REFERENCES contents (id) ON DELETE CASCADE
+  content_id TEXT,       -- of its newest text
+  hash TEXT,             -- of that text
+  leads_to TEXT          -- only of another address of a source: the source's key
 );
-CREATE INDEX redirects_content ON redirects (content_id);
+CREATE INDEX sources_aliases ON sources (leads_to) WHERE leads_to IS NOT NULL;
+
+-- Which libraries have a source. Some may have an older text of it.
+CREATE TABLE source_libraries (
+  key TEXT NOT NULL,
+  library_id TEXT NOT NULL,
+  content_id TEXT NOT NULL,
+  PRIMARY KEY (key, library_id)
+);
+
+-- The job that transcribes a recording. Other jobs for it, of any library, wait.
+CREATE TABLE transcribing (
+  key TEXT PRIMARY KEY,  -- as contents.key
+  job_id TEXT NOT NULL,
+  until BIGINT NOT NULL
+);
 
 
 -- Items
@@ -211,8 +242,8 @@ CREATE INDEX redirects_content ON redirects (content_id);
 CREATE TABLE items (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
-  public_id TEXT NOT NULL UNIQUE,
-  content_id TEXT NOT NULL REFERENCES contents (id),
+  public_id TEXT NOT NULL,
+  content_id TEXT NOT NULL,
   entity_type TEXT NOT NULL,
   kind TEXT NOT NULL,                   -- how it came in: text, url, file
   origin TEXT NOT NULL DEFAULT 'you',   -- where its text came from: you, agent, web, upload
@@ -233,6 +264,7 @@ CREATE TABLE items (
   transcription_status TEXT,
   status_reason TEXT,                   -- why reading or transcribing failed
   revision INTEGER NOT NULL,
+  changes INTEGER NOT NULL DEFAULT 1,   -- of what a published view of it is derived from
   word_count INTEGER NOT NULL,
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL,
@@ -247,11 +279,12 @@ CREATE TABLE items (
   author TEXT NOT NULL DEFAULT '',      -- these three are in the metadata too: search filters by them
   text_language TEXT NOT NULL DEFAULT '',
   published_at BIGINT,
-  PRIMARY KEY (library_id, id)
+  PRIMARY KEY (library_id, id),
+  UNIQUE (library_id, public_id),
+  FOREIGN KEY (library_id, content_id) REFERENCES contents (library_id, id)
 );
 CREATE INDEX items_newest ON items (library_id, created_at, id);
-CREATE INDEX items_id ON items (id);
-CREATE INDEX items_content ON items (content_id, library_id);
+CREATE INDEX items_content ON items (library_id, content_id);
 CREATE INDEX items_type ON items (library_id, entity_type, created_at, id);
 -- Searches leave out items that were marked wrong, which are few.
 CREATE INDEX items_status ON items (library_id, status);
@@ -281,14 +314,15 @@ CREATE TABLE versions (
   library_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
   revision INTEGER NOT NULL,  -- that the item had then
-  content_id TEXT NOT NULL REFERENCES contents (id),
+  content_id TEXT NOT NULL,
   title TEXT NOT NULL,
   word_count INTEGER NOT NULL,
   replaced_at BIGINT NOT NULL,
   PRIMARY KEY (library_id, item_id, revision),
+  FOREIGN KEY (library_id, content_id) REFERENCES contents (library_id, id),
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
-CREATE INDEX versions_content ON versions (content_id);
+CREATE INDEX versions_content ON versions (library_id, content_id);
 
 -- Ids of queued items whose source turned out to be in the library already: they lead to that item.
 CREATE TABLE aliases (
@@ -326,13 +360,14 @@ CREATE TABLE trash_rows (
   library_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
   other_id TEXT,                                -- another item that the row is about
-  content_id TEXT REFERENCES contents (id),     -- the text that it needs
+  content_id TEXT,                              -- the text that it needs
   source TEXT NOT NULL,                         -- the table that it comes from
   stored TEXT NOT NULL,                         -- the row, JSON
+  FOREIGN KEY (library_id, content_id) REFERENCES contents (library_id, id),
   FOREIGN KEY (library_id, item_id) REFERENCES trash (library_id, item_id) ON DELETE CASCADE
 );
 CREATE INDEX trash_rows_item ON trash_rows (library_id, item_id);
-CREATE INDEX trash_rows_content ON trash_rows (content_id);
+CREATE INDEX trash_rows_content ON trash_rows (library_id, content_id);
 
 -- Items that a token deleted from its folders, and that others still have in theirs: in the trash
 -- only for those who do not see the item.
@@ -437,8 +472,7 @@ CREATE TABLE published (
   item_id TEXT NOT NULL,
   audience TEXT NOT NULL,
   published_at BIGINT NOT NULL,
-  change INTEGER NOT NULL,   -- counts the item's changes
-  derived INTEGER NOT NULL,  -- the change that the view was derived at; if they differ, it is stale
+  derived INTEGER NOT NULL,  -- items.changes when the view was derived; if it differs, it is stale
   title TEXT NOT NULL,       -- these three are in the view too: lists filter by them
   category TEXT NOT NULL,
   tags TEXT NOT NULL,
@@ -449,26 +483,16 @@ CREATE TABLE published (
   PRIMARY KEY (library_id, item_id),
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
-CREATE INDEX published_stale ON published (library_id, item_id) WHERE change <> derived;
 
--- A trigger, so that no write to an item can leave its view looking current.
-CREATE TRIGGER items_view_is_old AFTER UPDATE OF
-  content_id, title, url, summary, key_points, tags, auto_tags, category, metadata, in_kb, word_count
-  ON items
-BEGIN
-  UPDATE published SET change = change + 1
-    WHERE library_id = new.library_id AND item_id = new.id;
-END;
-
--- A save outlives unpublishing, showing nothing, and is deleted with the item.
+-- A save outlives unpublishing, showing nothing, and is deleted with the item, which is in another
+-- library.
 CREATE TABLE saves (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   owner_id TEXT NOT NULL,  -- the library that the item is in
   item_id TEXT NOT NULL,
   person_id TEXT NOT NULL,
   saved_at BIGINT NOT NULL,
-  PRIMARY KEY (library_id, owner_id, item_id),
-  FOREIGN KEY (owner_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
+  PRIMARY KEY (library_id, owner_id, item_id)
 );
 CREATE INDEX saves_newest ON saves (library_id, saved_at);
 CREATE INDEX saves_item ON saves (owner_id, item_id);
@@ -603,10 +627,6 @@ CREATE TABLE webhooks (
   FOREIGN KEY (library_id, person_id) REFERENCES members (library_id, person_id) ON DELETE CASCADE,
   FOREIGN KEY (library_id, token_id) REFERENCES tokens (library_id, id) ON DELETE CASCADE
 );
-CREATE TRIGGER webhooks_end AFTER UPDATE OF revoked_at ON tokens
-WHEN new.revoked_at IS NOT NULL BEGIN
-  DELETE FROM webhooks WHERE library_id = new.library_id AND token_id = new.id;
-END;
 
 
 -- Jobs

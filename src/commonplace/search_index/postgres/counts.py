@@ -118,7 +118,7 @@ def _settle(tx: Tx, library_id: str, changes: Sequence[Change]) -> Library:
     if folders:
         sizes = tx.tuples(
             """INSERT INTO scope_sizes AS s (library_id, folder_id, sections)
-               SELECT :library_id::uuid, * FROM unnest(:folders::uuid[], :sections::bigint[])
+               SELECT :library_id::text, * FROM unnest(:folders::uuid[], :sections::bigint[])
                ORDER BY 2 ON CONFLICT (library_id, folder_id)
                DO UPDATE SET sections = s.sections + excluded.sections
                RETURNING folder_id::text, sections, counted""",
@@ -252,9 +252,9 @@ def count_terms(tx: Tx, library_id: str, folder_id: str) -> None:
     )
     tx.run(
         f"""INSERT INTO term_counts (library_id, folder_id, term, sections)
-            SELECT :library_id::uuid, :folder_id::uuid, t.term, count(*)
+            SELECT :library_id::text, :folder_id::uuid, t.term, count(*)
             FROM section_words AS w CROSS JOIN LATERAL {TERMS_OF}
-            WHERE w.library_id = :library_id::uuid
+            WHERE w.library_id = :library_id
             AND {"TRUE" if folder_id == WHOLE else _IN_FOLDER} GROUP BY t.term""",
         **scope,
     )
@@ -270,7 +270,7 @@ def _count(tx: Tx, delta: _Delta, scope: dict[str, str]) -> None:
     terms = [term for term, _ in changed]
     tx.run(
         """INSERT INTO term_counts AS c (library_id, folder_id, term, sections)
-           SELECT :library_id::uuid, :folder_id::uuid, *
+           SELECT :library_id::text, :folder_id::uuid, *
            FROM unnest(:terms::int[], :counts::int[])
            ON CONFLICT (library_id, folder_id, term)
            DO UPDATE SET sections = c.sections + excluded.sections""",

@@ -17,7 +17,7 @@ from commonplace.text.stems import pack_terms
 class PostgresIndex(SectionIndex):
     vector_column = "halfvec_send(v.embedding)"
     terms_column = "sparsevec_send(w.weights)"
-    terms_join = """JOIN section_words AS w ON w.library_id = s.library_id::uuid
+    terms_join = """JOIN section_words AS w ON w.library_id = s.library_id
                     AND w.item_id = s.item_id::uuid AND w.section_id = s.id"""
 
     def __init__(self, enqueue: Callable[[Tx, str], None]) -> None:
@@ -157,14 +157,13 @@ class PostgresIndex(SectionIndex):
                 whole=counts.WHOLE,
             )
         )
-        library = encoding.uuid(library_id)
         words, sequences, vectors = [], [], []
         added: dict[str, list[counts.Terms]] = {}
         for item, section_id, section in written:
             terms, counted, sequence, length = pack_terms(item.title, section)
             weights, numbers = encoding.section_weights(terms, counted, length)
             keys = encoding.keys(library_id, numbers.tolist()) if keyed else None
-            words.append((library, encoding.uuid(item.id), section_id, weights, keys))
+            words.append((library_id, encoding.uuid(item.id), section_id, weights, keys))
             sequences.append((library_id, item.id, section_id, sequence))
             added.setdefault(item.id, []).append(numbers)
             if section.vector is not None:

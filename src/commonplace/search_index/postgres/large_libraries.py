@@ -196,7 +196,7 @@ def _unused(tx: Tx, prefix: str, keep: str) -> list[str]:
            AND c.relname ^@ :every AND (
                c.relname ^@ :prefix AND (c.relname <> :keep OR NOT i.indisvalid)
                OR NOT EXISTS (SELECT 1 FROM scope_sizes AS s WHERE s.folder_id = :whole
-                              AND s.library_id = substr(c.relname, :start, 32)::uuid))""",
+                              AND s.library_id = substr(c.relname, :start, 32)::uuid::text))""",
         every=_NAME,
         prefix=prefix,
         keep=keep,

@@ -21,13 +21,13 @@ SEQUENCES = f"SELECT x.section_id, x.sequence FROM {_OF_FOUND} JOIN sequences AS
 VECTORS = f"""SELECT x.section_id, halfvec_send(x.embedding)
               FROM {_OF_FOUND} JOIN vectors AS x ON {_SAME}"""
 
-# The best by words. The library's condition is hidden from the planner, which would read all of its
-# rows to intersect them; two libraries may share a key.
+# The best by words. Two libraries may share a key. The primary key's index does not have this
+# collation: the planner would read all of the library's rows there to intersect them.
 WORDED = """SELECT w.item_id::text AS item_id, w.section_id,
                    -(w.weights <#> :single::sparsevec) AS words,
                    -(w.weights <#> :faint::sparsevec) AS faint
             FROM section_words AS w
-            WHERE w.keys && :keys::int[] AND (w.library_id = :library) IS TRUE AND {condition}
+            WHERE w.keys && :keys::int[] AND w.library_id = :library COLLATE "C" AND {condition}
             ORDER BY w.weights <#> :leaning::sparsevec, w.section_id LIMIT :best"""
 
 

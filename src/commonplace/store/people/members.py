@@ -1,11 +1,12 @@
 """Members of a library and invitations to it. Changes lock the library."""
 
 from dataclasses import replace
+from typing import Any
 
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
-from commonplace.store import rows
+from commonplace.store import directory, rows
 from commonplace.store.people import accounts, people
 
 _MEMBERS = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
@@ -45,16 +46,12 @@ class Members(Table):
         tx.run(
             "DELETE FROM members WHERE library_id = :library_id AND person_id = :person_id", **key
         )
-        tx.run(
-            """UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id
-               AND person_id = :person_id AND revoked_at IS NULL""",
-            at=now(),
-            **key,
-        )
+        people.revoke_tokens(tx, library_id, "person_id = :person_id", person_id=person_id)
         _cancel_invitations(tx, library_id, person_id, None)
 
     @writes
     def invite(self, tx: Tx, invitation: Invitation, digest: str) -> None:
+        directory.put_names(tx, invitation.library_id, [digest])
         rows.insert(tx, "invitations", invitation, digest=digest)
 
     @reads
@@ -70,20 +67,16 @@ class Members(Table):
     @writes
     def withdraw(self, tx: Tx, library_id: str, invitation_id: str) -> bool:
         """Delete an invitation; return whether there was one that nobody had accepted."""
-        return (
-            tx.run(
-                """DELETE FROM invitations
-                   WHERE library_id = :library_id AND id = :id AND accepted_at IS NULL""",
-                library_id=library_id,
-                id=invitation_id,
-            )
-            > 0
-        )
+        return _delete_invitations(tx, library_id, "id = :id", id=invitation_id) > 0
 
     @reads
     def find_invitation(self, tx: Tx, digest: str) -> Invitation | None:
         return rows.first(
-            tx, Invitation, "SELECT * FROM invitations WHERE digest = :digest", digest=digest
+            tx,
+            Invitation,
+            "SELECT * FROM invitations WHERE library_id = :library_id AND digest = :digest",
+            library_id=directory.find_library(tx, digest),
+            digest=digest,
         )
 
     @reads
@@ -163,11 +156,22 @@ def _cancel_invitations(tx: Tx, library_id: str, person_id: str, role: Role | No
     With one of their own they could return.
     """
     if role is not Role.OWNER:
-        tx.run(
-            """DELETE FROM invitations WHERE library_id = :library_id
-               AND invited_by = :person_id AND accepted_at IS NULL
-               AND (role = 'owner' OR :may_invite = 0)""",
-            library_id=library_id,
+        _delete_invitations(
+            tx,
+            library_id,
+            "invited_by = :person_id AND (role = 'owner' OR :may_invite = 0)",
             person_id=person_id,
             may_invite=int(role is not None and role.manages_members),
         )
+
+
+def _delete_invitations(tx: Tx, library_id: str, condition: str, **values: Any) -> int:
+    """Delete invitations that nobody has accepted; return how many."""
+    digests = tx.column(
+        f"""DELETE FROM invitations WHERE library_id = :library_id AND accepted_at IS NULL
+            AND {condition} RETURNING digest""",
+        library_id=library_id,
+        **values,
+    )
+    directory.drop_names(tx, library_id, digests)
+    return len(digests)

@@ -13,8 +13,14 @@ from commonplace.model import (
     Token,
     now,
 )
-from commonplace.store import rows
-from commonplace.store.people.people import grants_of, insert_token, revoke_token, token_by_id
+from commonplace.store import directory, rows
+from commonplace.store.people.people import (
+    grants_of,
+    insert_token,
+    revoke_token,
+    revoke_tokens,
+    token_by_id,
+)
 
 GRACE = timedelta(seconds=60)  # in which a used refresh token gives its successor again
 CODES_KEPT = timedelta(days=1)  # after their use, so that a second one is noticed
@@ -41,13 +47,12 @@ class OAuth(Table):
     @writes
     def delete_client(self, tx: Tx, client_id: str) -> bool:
         """Delete a client and revoke its grants. Return whether it was there."""
-        tx.run(
-            """UPDATE tokens SET revoked_at = :at
-               WHERE kind = :kind AND client_id = :id AND revoked_at IS NULL""",
-            at=now(),
-            kind=OAUTH,
-            id=client_id,
-        )
+        of_client = "kind = :kind AND client_id = :client_id"
+        values = {"kind": OAUTH, "client_id": client_id}
+        for library_id in tx.column(
+            f"SELECT DISTINCT library_id FROM tokens WHERE {of_client}", **values
+        ):
+            revoke_tokens(tx, library_id, of_client, **values)
         return tx.run("DELETE FROM oauth_clients WHERE id = :id", id=client_id) > 0
 
     # -- grants and their secrets
@@ -55,7 +60,7 @@ class OAuth(Table):
     @writes
     def grant(self, tx: Tx, grant: Token, code: OAuthSecret) -> None:
         insert_token(tx, grant, None)
-        rows.insert(tx, "oauth_secrets", code)
+        _insert_secret(tx, code)
 
     @reads
     def grants(self, tx: Tx, person_id: str) -> list[Token]:
@@ -70,20 +75,20 @@ class OAuth(Table):
     def redeem(self, tx: Tx, digest: str, issued: Sequence[OAuthSecret]) -> bool:
         """Use a code up, and store what it gives. False: it had been used, so that now its grant
         is revoked."""
-        at = now()
+        at, grant = now(), issued[0]
         used = tx.run(
             """UPDATE oauth_secrets SET used_at = :at, expires_at = :kept
-               WHERE digest = :digest AND used_at IS NULL""",
+               WHERE library_id = :library_id AND digest = :digest AND used_at IS NULL""",
             at=at,
             kept=at + CODES_KEPT,
+            library_id=grant.library_id,
             digest=digest,
         )
-        grant = issued[0]
         if not used:
             revoke_token(tx, grant.library_id, grant.token_id)
             return False
         for each in issued:
-            rows.insert(tx, "oauth_secrets", each)
+            _insert_secret(tx, each)
         _use_client(tx, grant)
         return True
 
@@ -104,17 +109,20 @@ class OAuth(Table):
         at = now()
         used = tx.run(
             """UPDATE oauth_secrets SET used_at = :at, salt = :salt
-               WHERE digest = :digest AND used_at IS NULL""",
+               WHERE library_id = :library_id AND digest = :digest AND used_at IS NULL""",
             at=at,
             salt=salt,
+            library_id=access.library_id,
             digest=digest,
         )
         if used:
-            rows.insert(tx, "oauth_secrets", successor(salt))
+            _insert_secret(tx, successor(salt))
             _use_client(tx, access)
         else:
             row = tx.one(
-                "SELECT salt FROM oauth_secrets WHERE digest = :digest AND used_at > :ago",
+                """SELECT salt FROM oauth_secrets
+                   WHERE library_id = :library_id AND digest = :digest AND used_at > :ago""",
+                library_id=access.library_id,
                 digest=digest,
                 ago=at - GRACE,
             )
@@ -122,29 +130,41 @@ class OAuth(Table):
                 revoke_token(tx, access.library_id, access.token_id)
                 return None
             salt = row["salt"]
-        rows.insert(tx, "oauth_secrets", access)
+        _insert_secret(tx, access)
         return salt
 
     @writes
     def forget(self, tx: Tx, digest: str) -> None:
         """Delete one secret."""
-        tx.run("DELETE FROM oauth_secrets WHERE digest = :digest", digest=digest)
+        if library_id := directory.find_library(tx, digest):
+            tx.run(
+                "DELETE FROM oauth_secrets WHERE library_id = :library_id AND digest = :digest",
+                library_id=library_id,
+                digest=digest,
+            )
+            directory.drop_names(tx, library_id, [digest])
 
     @writes
     def tidy(self, tx: Tx) -> None:
         """Delete grants that no client came for, expired secrets, and unused clients. Grants whose
         secrets have all expired end."""
         at = now()
-        tx.run(
-            """DELETE FROM tokens WHERE kind = :oauth AND EXISTS (
-                 SELECT 1 FROM oauth_secrets AS s
-                 WHERE s.library_id = tokens.library_id AND s.token_id = tokens.id
-                 AND s.kind = :code AND s.used_at IS NULL AND s.expires_at < :at)""",
-            oauth=OAUTH,
+        unclaimed = tx.tuples(
+            """SELECT DISTINCT library_id, token_id FROM oauth_secrets
+               WHERE expires_at < :at AND kind = :code AND used_at IS NULL""",
             code=SecretKind.CODE,
             at=at,
         )
-        tx.run("DELETE FROM oauth_secrets WHERE expires_at < :at", at=at)
+        for library_id, digest in tx.tuples(
+            "DELETE FROM oauth_secrets WHERE expires_at < :at RETURNING library_id, digest", at=at
+        ):
+            directory.drop_names(tx, library_id, [digest])
+        for library_id, token_id in unclaimed:
+            tx.run(
+                "DELETE FROM tokens WHERE library_id = :library_id AND id = :id",
+                library_id=library_id,
+                id=token_id,
+            )
         tx.run(
             """UPDATE tokens SET expires_at = :at
                WHERE kind = :oauth AND revoked_at IS NULL AND expires_at > :at AND NOT EXISTS (
@@ -163,19 +183,27 @@ class OAuth(Table):
         )
 
 
+def _insert_secret(tx: Tx, secret: OAuthSecret) -> None:
+    directory.put_names(tx, secret.library_id, [secret.digest])
+    rows.insert(tx, "oauth_secrets", secret)
+
+
 def _secret(tx: Tx, digest: str) -> tuple[OAuthSecret, Token] | None:
     found = rows.first(
-        tx, OAuthSecret, "SELECT * FROM oauth_secrets WHERE digest = :digest", digest=digest
+        tx,
+        OAuthSecret,
+        "SELECT * FROM oauth_secrets WHERE library_id = :library_id AND digest = :digest",
+        library_id=directory.find_library(tx, digest),
+        digest=digest,
     )
     grant = token_by_id(tx, found.library_id, found.token_id) if found else None
     return (found, grant) if found and grant else None
 
 
 def _use_client(tx: Tx, secret: OAuthSecret) -> None:
-    tx.run(
-        """UPDATE oauth_clients SET used_at = :at WHERE id = (
-             SELECT client_id FROM tokens WHERE library_id = :library_id AND id = :id)""",
-        at=now(),
+    client_id = tx.scalar(
+        "SELECT client_id FROM tokens WHERE library_id = :library_id AND id = :id",
         library_id=secret.library_id,
         id=secret.token_id,
     )
+    tx.run("UPDATE oauth_clients SET used_at = :at WHERE id = :id", at=now(), id=client_id)

@@ -8,7 +8,7 @@ from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import OAUTH, Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import item_folders, rows
+from commonplace.store import directory, item_folders, rows
 
 EVENTS_KEPT = 1000  # per token
 _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
@@ -62,10 +62,9 @@ class People(IndexedTable):
         ):
             raise Conflict("Something was added to the library just now; try again.")
         self._index.drop_library(tx, person_id)
+        _forget_tokens(tx, person_id)
+        directory.drop_library(tx, person_id)
         for sql in (
-            "DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL",
-            """DELETE FROM idempotency_keys
-               WHERE owner = :id OR owner IN (SELECT id FROM tokens WHERE person_id = :id)""",
             # Browsers of former members turn to their own library.
             "UPDATE web_sessions SET library_id = person_id WHERE library_id = :id",
             "DELETE FROM libraries WHERE id = :id",
@@ -161,9 +160,41 @@ def insert_person(tx: Tx, person: Person) -> None:
     )
 
 
+def libraries_of(tx: Tx, person_id: str) -> list[str]:
+    """Return the ids of the libraries that a person is a member of."""
+    return tx.column("SELECT library_id FROM members WHERE person_id = :id", id=person_id)
+
+
+def _forget_tokens(tx: Tx, person_id: str) -> None:
+    """Delete what a person's tokens, which are deleted with them, leave in any library: names in
+    the directory, answers to calls, and open invitations."""
+    tokens = tx.tuples(
+        "SELECT library_id, id, digest FROM tokens WHERE person_id = :id", id=person_id
+    )
+    names = [(library_id, digest) for library_id, _, digest in tokens if digest]
+    names += tx.tuples(
+        "SELECT library_id, digest FROM oauth_secrets WHERE library_id IN :libraries"
+        " AND token_id IN :tokens",
+        libraries=sorted({library_id for library_id, *_ in tokens}),
+        tokens=[token_id for _, token_id, _ in tokens],
+    )
+    names += tx.tuples(
+        """DELETE FROM invitations WHERE invited_by = :id AND accepted_at IS NULL
+           RETURNING library_id, digest""",
+        id=person_id,
+    )
+    for library_id, name in names:
+        directory.drop_names(tx, library_id, [name])
+    tx.run(
+        "DELETE FROM idempotency_keys WHERE owner IN :owners",
+        owners=[person_id, *(token_id for _, token_id, _ in tokens)],
+    )
+
+
 def insert_token(tx: Tx, token: Token, digest: str | None) -> None:
     # A folder may have been deleted since it was looked up.
     item_folders.require_folders(tx, token.library_id, token.folders or ())
+    directory.put_names(tx, token.library_id, [digest] if digest else [])
     tx.run(
         """INSERT INTO tokens (library_id, id, person_id, name, kind, digest, client_id,
                                redirect_host, resource, capabilities, whole_library, kb_only,
@@ -206,9 +237,10 @@ def grants_of(tx: Tx, person_id: str) -> list[Token]:
     """Return the OAuth grants of a person that are still good, in all libraries, newest first."""
     return _tokens(
         tx.all(
-            f"""{_TOKEN} WHERE t.person_id = :person_id AND t.kind = :oauth
-                AND t.revoked_at IS NULL AND t.expires_at > :now
+            f"""{_TOKEN} WHERE t.library_id IN :libraries AND t.person_id = :person_id
+                AND t.kind = :oauth AND t.revoked_at IS NULL AND t.expires_at > :now
                 ORDER BY t.created_at DESC, t.id""",
+            libraries=libraries_of(tx, person_id),
             person_id=person_id,
             oauth=OAUTH,
             now=now(),
@@ -217,16 +249,25 @@ def grants_of(tx: Tx, person_id: str) -> list[Token]:
 
 
 def revoke_token(tx: Tx, library_id: str, token_id: str) -> bool:
-    return (
-        tx.run(
-            """UPDATE tokens SET revoked_at = :at
-               WHERE library_id = :library_id AND id = :id AND revoked_at IS NULL""",
-            library_id=library_id,
-            id=token_id,
-            at=now(),
-        )
-        > 0
+    return revoke_tokens(tx, library_id, "id = :id", id=token_id) > 0
+
+
+def revoke_tokens(tx: Tx, library_id: str, condition: str, **values: Any) -> int:
+    """Revoke tokens of a library, whose webhooks end with them; return how many."""
+    revoked = tx.column(
+        f"""UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id
+            AND revoked_at IS NULL AND {condition} RETURNING id""",
+        library_id=library_id,
+        at=now(),
+        **values,
     )
+    if revoked:
+        tx.run(
+            "DELETE FROM webhooks WHERE library_id = :library_id AND token_id IN :ids",
+            library_id=library_id,
+            ids=revoked,
+        )
+    return len(revoked)
 
 
 def _role(tx: Tx, person_id: str, library_id: str) -> str | None:
@@ -239,7 +280,12 @@ def _role(tx: Tx, person_id: str, library_id: str) -> str | None:
 
 
 def _by_digest(tx: Tx, digest: str) -> Token | None:
-    return next(iter(_tokens(tx.all(f"{_TOKEN} WHERE t.digest = :digest", digest=digest))), None)
+    found = tx.all(
+        f"{_TOKEN} WHERE t.library_id = :library_id AND t.digest = :digest",
+        library_id=directory.find_library(tx, digest),
+        digest=digest,
+    )
+    return next(iter(_tokens(found)), None)
 
 
 def _tokens(found: Sequence[Any]) -> list[Token]:

@@ -24,7 +24,15 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import captures, contents, item_folders, item_queries, rows, versions
+from commonplace.store import (
+    captures,
+    contents,
+    directory,
+    item_folders,
+    item_queries,
+    rows,
+    versions,
+)
 from commonplace.store.events import log
 from commonplace.store.relations import (
     put_relations,
@@ -78,6 +86,7 @@ def delete_items(
     that nothing needs any more."""
     deleted = item_folders.with_notes(tx, library_id, item_ids)
     log.record_deleted(tx, library_id, deleted, actor)
+    _forget_disks(tx, library_id, deleted)
     if not permanent:
         _insert_entries(tx, library_id, deleted, actor)
         _keep(tx, library_id, _rows_of(tx, index, library_id, deleted))
@@ -98,7 +107,23 @@ def delete_items(
         )
         update_superseded(tx, library_id, superseded)
         for content_id in held:
-            contents.drop_unused_content(tx, content_id)
+            contents.drop_unused_content(tx, library_id, content_id)
+
+
+def _forget_disks(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
+    """Delete what other libraries have of items: saves, and the names that led to disks."""
+    names = tx.column(
+        "SELECT public_id FROM items WHERE library_id = :library_id AND id IN :ids",
+        library_id=library_id,
+        ids=list(item_ids),
+    )
+    # Only what was published once can have been saved.
+    if directory.drop_names(tx, library_id, [*item_ids, *names]):
+        tx.run(
+            "DELETE FROM saves WHERE owner_id = :library_id AND item_id IN :ids",
+            library_id=library_id,
+            ids=list(item_ids),
+        )
 
 
 def keep_for_scope(
@@ -150,7 +175,7 @@ def put_back_for_scope(
     kept = [(table, row) for each in read for table, row in each["rows"]]
     for each in read:
         if each["key"] is not None:
-            contents.attach_key(tx, item.content_id, each["key"])
+            contents.attach_key(tx, item.library_id, item.content_id, each["key"])
     owners = {row["owner"] for _, row in kept}
     without = captures.owners_without_access(tx, item.library_id, item.id, owners)
     for table, row in kept:
@@ -211,14 +236,14 @@ def _keep_keys(tx: Tx, library_id: str, item_id: str, content_ids: Sequence[str]
     does not tell that there was one."""
     for content_id in content_ids:
         if tx.one(
-            """SELECT 1 FROM items WHERE content_id = :id
-               AND NOT (library_id = :library_id AND id = :item_id) LIMIT 1""",
+            """SELECT 1 FROM items WHERE library_id = :library_id AND content_id = :id
+               AND id <> :item_id LIMIT 1""",
             id=content_id,
             library_id=library_id,
             item_id=item_id,
         ):
             continue
-        key = contents.detach_key(tx, content_id)
+        key = contents.detach_key(tx, library_id, content_id)
         if key is not None:
             _keep(tx, library_id, [_Row(item_id, _KEY, {"content_id": content_id, "key": key})])
 
@@ -332,7 +357,7 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
                 _put_row(tx, table, row.stored)
     put_section_rows(tx, index, (row.stored for row in kept.get(_SECTIONS, ())))
     for row in kept.get(_KEY, ()):
-        contents.attach_key(tx, row.stored["content_id"], row.stored["key"])
+        contents.attach_key(tx, library_id, row.stored["content_id"], row.stored["key"])
     _put_relations(tx, scope, kept, there)
     waiting = [
         _Row(row.other_id, row.source, row.stored, row.item_id)
@@ -370,7 +395,7 @@ def _live(tx: Tx, library_id: str, item_ids: Collection[str]) -> set[str]:
 
 
 def _put_item(tx: Tx, row: Json, there: Collection[str]) -> None:
-    if tx.one("SELECT 1 FROM items WHERE public_id = :public_id", public_id=row["public_id"]):
+    if item_queries.is_public_id_taken(tx, row["library_id"], row["public_id"]):
         row["public_id"] = new_public_id()
     if row["annotates"] not in there:
         row["annotates"] = None
@@ -445,7 +470,7 @@ def _correct(tx: Tx, library_id: str, item_id: str, told: Json) -> None:
     )
     if metadata is not None and _CORRECTION not in json.loads(metadata):
         tx.run(
-            """UPDATE items SET metadata = :metadata
+            f"""UPDATE items SET metadata = :metadata, {rows.CHANGED}
                WHERE library_id = :library_id AND id = :id""",
             metadata=as_json(json.loads(metadata) | told),
             library_id=library_id,
@@ -473,4 +498,4 @@ def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
         ids=ids,
     )
     for content_id in held:
-        contents.drop_unused_content(tx, content_id)
+        contents.drop_unused_content(tx, library_id, content_id)
