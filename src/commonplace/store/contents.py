@@ -301,21 +301,26 @@ def source_conflict() -> Conflict:
     )
 
 
-def detach_key(tx: Tx, library_id: str, content_id: str) -> str | None:
-    """Give a text a key of its own, so that adding it again does not lead to this content.
+def detach_key(tx: Tx, library_id: str, content_id: str, *, private: bool = False) -> str | None:
+    """Give a text a key of its own, so that adding it again does not lead to this content. Return
+    the key that it had.
 
-    It stays where a caller who deleted it does not see it. Return the key that it had.
+    `private`: only a text that no source has. It stays where a caller who deleted it does not see
+    it, and everybody sees a source.
     """
     one = {"library_id": library_id, "id": content_id}
-    key = tx.scalar(f"SELECT key FROM contents WHERE {_ONE} AND url IS NULL", **one)
-    if key is not None:
-        tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE {_ONE}", **one)
-    return None if key is None else str(key)
+    key = tx.scalar(f"SELECT key FROM contents WHERE {_ONE} AND NOT {_OWN_KEY}", **one)
+    if key is None or (private and is_shared(key)):
+        return None
+    tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE {_ONE}", **one)
+    if is_shared(key):
+        sources.leave(tx, library_id, key)
+    return str(key)
 
 
 def attach_key(tx: Tx, library_id: str, content_id: str, key: str) -> None:
     """Give a text its key again, unless another one has it by now."""
-    tx.run(
+    attached = tx.run(
         f"""UPDATE contents SET key = :key WHERE {_ONE} AND {_OWN_KEY}
             AND NOT EXISTS (SELECT 1 FROM contents AS other
                             WHERE other.library_id = :library_id AND other.key = :key)""",
@@ -323,6 +328,10 @@ def attach_key(tx: Tx, library_id: str, content_id: str, key: str) -> None:
         id=content_id,
         key=key,
     )
+    content = _get(tx, library_id, content_id)
+    if attached and content and content.shared:
+        sources.take(tx, library_id, content)
+        sources.note_holder(tx, library_id, key, content_id)
 
 
 def drop_unused_content(tx: Tx, library_id: str, content_id: str) -> None:

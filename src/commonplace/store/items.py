@@ -329,7 +329,7 @@ class Items(item_queries.ItemQueries):
             )
         else:
             self._unfile(tx, item, item.folders, scope.actor, log.MOVED)
-            key = contents.detach_key(tx, item.library_id, item.content_id)
+            key = contents.detach_key(tx, item.library_id, item.content_id, private=True)
             forgotten = captures.forget_for_tokens_without_access(tx, item.library_id, item.id)
             if not permanent:
                 moves.keep_for_scope(tx, scope, item, key, forgotten)
