@@ -26,8 +26,9 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import directory, item_queries, rows
+from commonplace.store import item_queries, rows
 from commonplace.store.events import log
+from commonplace.store.people import directory
 
 _PREVIEW = ""  # the audience of a view that only the owner may see
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, i.changes AS change,

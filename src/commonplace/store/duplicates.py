@@ -6,8 +6,9 @@ from typing import Any
 
 from commonplace.database import Tx, scope_sql
 from commonplace.model import AUTHORED, BY_MODEL, Content, Entry, Item, Scope
-from commonplace.store import directory, item_folders, rows
+from commonplace.store import item_folders, rows
 from commonplace.store.contents import known_keys
+from commonplace.store.people import directory
 
 ADDED_AND_NOT_FILED = """i.library_id = :library_id AND i.created_by = :token_id AND NOT EXISTS (
     SELECT 1 FROM folder_items AS f WHERE f.library_id = i.library_id AND f.item_id = i.id)"""

@@ -20,7 +20,8 @@ from commonplace.model import (
     Scope,
 )
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import contents, directory, duplicates, item_folders, rows
+from commonplace.store import contents, duplicates, item_folders, rows
+from commonplace.store.people import directory
 
 NO_ITEM = "Item not found"
 LARGE = 1_000  # items of a project or epic; from here on each item is asked for it

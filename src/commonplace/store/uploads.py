@@ -7,7 +7,8 @@ from datetime import datetime
 from commonplace.database import Table, Tx, reads, scope_sql, writes
 from commonplace.errors import Conflict
 from commonplace.model import Json, Scope, Upload
-from commonplace.store import directory, rows
+from commonplace.store import rows
+from commonplace.store.people import directory
 
 _OF_ITEM = "ON i.library_id = u.library_id AND i.id = u.item_id"
 

@@ -6,8 +6,8 @@ from typing import Any
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Invitation, Member, Passkey, Person, Role, Token, now
-from commonplace.store import directory, rows
-from commonplace.store.people import accounts, people
+from commonplace.store import rows
+from commonplace.store.people import accounts, directory, people
 
 _MEMBERS = """SELECT m.library_id, m.person_id, m.role, p.name, p.email FROM members AS m
               JOIN people AS p ON p.id = m.person_id WHERE m.library_id = :library_id"""

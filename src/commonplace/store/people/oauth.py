@@ -13,7 +13,8 @@ from commonplace.model import (
     Token,
     now,
 )
-from commonplace.store import directory, rows
+from commonplace.store import rows
+from commonplace.store.people import directory
 from commonplace.store.people.people import (
     grants_of,
     insert_token,

@@ -8,7 +8,8 @@ from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import OAUTH, Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
-from commonplace.store import directory, item_folders, rows
+from commonplace.store import item_folders, rows
+from commonplace.store.people import directory
 
 EVENTS_KEPT = 1000  # per token
 _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t

@@ -24,16 +24,9 @@ from commonplace.model import (
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import (
-    captures,
-    contents,
-    directory,
-    item_folders,
-    item_queries,
-    rows,
-    versions,
-)
+from commonplace.store import captures, contents, item_folders, item_queries, rows, versions
 from commonplace.store.events import log
+from commonplace.store.people import directory
 from commonplace.store.relations import (
     put_relations,
     relink_around,
@@ -111,13 +104,12 @@ def delete_items(
 
 
 def _forget_disks(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
-    """Delete what other libraries have of items: saves, and the names that led to disks."""
+    """Delete other libraries' saves of items, if they were ever published."""
     names = tx.column(
         "SELECT public_id FROM items WHERE library_id = :library_id AND id IN :ids",
         library_id=library_id,
         ids=list(item_ids),
     )
-    # Only what was published once can have been saved.
     if directory.drop_names(tx, library_id, [*item_ids, *names]):
         tx.run(
             "DELETE FROM saves WHERE owner_id = :library_id AND item_id IN :ids",
