@@ -11,9 +11,10 @@ class CommonplaceError(Exception):
     code = "internal_error"
     transient = False  # the request is fine and may work later: jobs retry until it succeeds
 
-    def __init__(self, message: str, **data: Any) -> None:
+    def __init__(self, message: str, *, field: str = "", **data: Any) -> None:
         super().__init__(message)
         self.message = message
+        self.field = field  # of a form: where the web app shows the message
         self.data = data
 
 

@@ -49,7 +49,7 @@ async def test_somebody_new_joins_by_a_link_and_has_two_libraries(site: Site) ->
     await expect(bob.locator(".row")).to_have_count(2)
     await bob.locator(".turn summary").click()
     await bob.locator(".turn").get_by_role("button", name="Bob owner").click()
-    await expect(bob.get_by_text("Your library is empty")).to_be_visible()
+    await expect(bob.get_by_role("heading", name="Three steps to begin")).to_be_visible()
     for path in ("/search?q=otters", "/work", "/graph", "/disks?shelf=private", "/health"):
         await bob.goto(path)
         await expect(bob.locator("main")).not_to_contain_text("hold hands")
@@ -130,7 +130,7 @@ async def test_roles_are_changed_people_removed_and_invitations_withdrawn(site: 
     assert "Remove Bob?" in asked[0]
     await bob.goto("/")
     await expect(bob.locator(".turn")).to_have_count(0)
-    await expect(bob.get_by_text("Your library is empty")).to_be_visible()
+    await expect(bob.get_by_role("heading", name="Three steps to begin")).to_be_visible()
 
 
 async def test_somebody_joins_with_a_passkey_and_signs_in_with_it(site: Site) -> None:

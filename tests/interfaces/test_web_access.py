@@ -293,7 +293,7 @@ async def test_nobody_gets_in(house: House) -> None:
                     True,
                 ), path
             else:
-                assert (asked.status_code, asked.json()["error"]) == (401, "unauthorized"), path
+                assert asked.status_code == 401 and "You are signed out" in asked.text, path
             program = await client.request(
                 method, filled(path, "x"), headers={"Accept": "application/json"}
             )

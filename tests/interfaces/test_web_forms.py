@@ -63,7 +63,7 @@ def test_an_empty_field_is_null_where_it_may_be() -> None:
     assert forms.form_to_input("create_token", "name expires_days", form, {}).expires_days is None
     task = forms.form_to_input("update_task", "due_date", form, {"entity_id": "x"})
     assert task.changes == {"due_date": None}
-    with pytest.raises(Invalid, match="`name` must not be blank"):
+    with pytest.raises(Invalid, match="Name must not be blank"):
         forms.form_to_input("create_folder", "name", FormData([("name", " ")]), {})
 
 
@@ -90,7 +90,9 @@ async def test_mistakes_are_told_as_the_api_tells_them(
         headers = {"Accept": "application/json", "X-CSRF-Token": await csrf(client)}
         page = await client.post(path, data=form | {"sees": "all"}, headers=headers)
         told = (await api.post(route, json=form)).json()
-        assert (page.status_code, page.json()) == (422, told)
+        # with the label of the field instead of its name
+        said = re.sub("`(.)(.*?)`", lambda name: name[1].upper() + name[2], told["message"])
+        assert (page.status_code, page.json()) == (422, told | {"message": said})
 
 
 async def test_a_page_past_the_last_one_turns_to_that(house: House) -> None:

@@ -200,7 +200,8 @@ def _require_place(folders: Sequence[Folder], folder: Folder) -> None:
     if folder_key(folder.name) in _names_beside(folders, folder):
         raise NameTaken(
             f"There is already a folder named {folder.name!r} (upper and lower case count as the "
-            "same)."
+            "same).",
+            field="name",
         )
 
 

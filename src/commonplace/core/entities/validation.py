@@ -78,15 +78,15 @@ class NewEntity:
     created_at: datetime | None = None  # for imports
 
 
-def refuse(*problems: tuple[object, str]) -> None:
+def refuse(*problems: tuple[object, str], field: str = "") -> None:
     """Raise Invalid with the sentence of the first condition that holds."""
     for wrong, sentence in problems:
         if wrong:
-            raise Invalid(sentence)
+            raise Invalid(sentence, field=field)
 
 
-def valid(value: T, *problems: tuple[object, str]) -> T:
-    refuse(*problems)
+def valid(value: T, *problems: tuple[object, str], field: str = "") -> T:
+    refuse(*problems, field=field)
     return value
 
 
@@ -102,6 +102,9 @@ def checked(new: NewEntity) -> NewEntity:
             new.project is not None and not named,
             "`project` is empty; leave it out, or name one by its id",
         ),
+        field="project",
+    )
+    refuse(
         (new.epic and kind is not EntityType.TASK, "Only tasks can be part of an epic"),
         (
             new.depends_on and kind not in WORK,
@@ -153,6 +156,7 @@ def title(value: str) -> str:
             len(value) > LONGEST_TITLE,
             f"Title has {len(value)} characters; it may have {LONGEST_TITLE}",
         ),
+        field="title",
     )
 
 
@@ -164,6 +168,7 @@ def content(value: str) -> str:
             len(value) > LONGEST_CONTENT,
             f"Content has {len(value):,} characters; it may have {LONGEST_CONTENT:,}",
         ),
+        field="content",
     )
 
 
@@ -186,7 +191,9 @@ def due_date(value: str | None) -> str | None:
     for parse in (date.fromisoformat, datetime.fromisoformat):
         with suppress(ValueError):
             return parse(value.strip()).isoformat()
-    raise Invalid(f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31")
+    raise Invalid(
+        f"due_date {value[:50]!r} is not an ISO date such as 2026-03-31", field="due_date"
+    )
 
 
 def day_or_time(name: str, value: str | None) -> str | None:
@@ -216,6 +223,7 @@ def few(name: str, values: Sequence[str]) -> Sequence[str]:
             len(values) > LONGEST_LIST,
             f"`{name}` may have {LONGEST_LIST} entries, not {len(values)}",
         ),
+        field=name,
     )
 
 
@@ -235,6 +243,7 @@ def word(name: str, value: str) -> str:
             not value or len(value) > LONGEST_WORD,
             f"`{name}` takes texts of 1 to {LONGEST_WORD} characters that are not blank",
         ),
+        field=name,
     )
 
 

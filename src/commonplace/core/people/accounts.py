@@ -118,7 +118,7 @@ class Accounts(Service):
             await self._store.accounts.password_hash(person.id) if person else None, password
         )
         if person is None or not right:
-            raise Unauthorized("Wrong email or password.")
+            raise Unauthorized("Wrong email or password.", field="password")
         return await self.open_session(person.id, about)
 
     async def sign_in_by_proxy(self, email: str, *, about: str) -> str:
@@ -269,18 +269,24 @@ class Accounts(Service):
 
     async def change_password(self, visitor: Visitor, old: str, new: str) -> None:
         """Change the password, sign out all other browsers and void open sign-in links."""
-        await self.check_password(visitor, old)
+        await self.check_password(visitor, old, "old")
         await self._store.accounts.set_password(
-            visitor.person.id, await self.hashed(new), keep=visitor.session.digest, void=CLAIM
+            visitor.person.id,
+            await self.hashed(new, "new"),
+            keep=visitor.session.digest,
+            void=CLAIM,
         )
 
-    async def check_password(self, visitor: Visitor, password: str) -> None:
-        """Check the current password. People without one passed by signing in."""
+    async def check_password(
+        self, visitor: Visitor, password: str, field: str = "password"
+    ) -> None:
+        """Check the current password. People without one passed by signing in. `field`: of the
+        form."""
         known = await self._store.accounts.password_hash(visitor.person.id)
         if known is not None:
             await self.throttle(f"password:{visitor.person.id}", ATTEMPTS)
             if not await self._verified(known, password):
-                raise Unauthorized("The current password is wrong.")
+                raise Unauthorized("The current password is wrong.", field=field)
 
     async def sessions(self, visitor: Visitor) -> list[WebSession]:
         """Return the person's open sessions, newest first."""
@@ -304,11 +310,12 @@ class Accounts(Service):
             await self._store.accounts.passkeys(person_id)
         )
 
-    async def hashed(self, password: str) -> str:
+    async def hashed(self, password: str, field: str = "password") -> str:
         if not SHORTEST <= len(password) <= LONGEST:
             raise Invalid(
                 f"A password has {SHORTEST} to {LONGEST} characters. A few words are easiest to "
-                "remember."
+                "remember.",
+                field=field,
             )
         return await asyncio.to_thread(self._hasher.hash, password)
 
@@ -354,7 +361,9 @@ def _member(person: Person, library: Membership) -> Caller:
 def checked(name: str, email: str) -> tuple[str, str]:
     name, email = " ".join(name.split()), email.strip()
     if not name or len(name) > 200:
-        raise Invalid("Enter a name of up to 200 characters.")
+        raise Invalid("Enter a name of up to 200 characters.", field="name")
     if not _EMAIL.fullmatch(email) or len(email) > 200:
-        raise Invalid("Enter an email address such as you@example.org. You sign in with it.")
+        raise Invalid(
+            "Enter an email address such as you@example.org. You sign in with it.", field="email"
+        )
     return name, email

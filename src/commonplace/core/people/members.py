@@ -246,7 +246,8 @@ class Invitations:
         require_addressee((await self._members.find_invitation(secret)).invitation, email)
         if await self._store.accounts.find_by_email(email):
             raise NameTaken(
-                f"There is already an account for {email}. Sign in, then open the link again."
+                f"There is already an account for {email}. Sign in, then open the link again.",
+                field="email",
             )
         return await self._passkeys.registration_options(new_person(name, email), site)
 

@@ -80,15 +80,17 @@ def parse(
         return shape.model_validate(values, strict=False if as_text else None)
     except ValidationError as error:
         known = [field for field in shape.model_fields if field not in hidden]
+        details = error.errors(include_url=False, include_input=False)[:10]
         sentences = dict.fromkeys(  # entries of a list share theirs
             error_sentence(
                 detail,
                 name(str(detail["loc"][0])[:LONGEST_WORD]) if detail["loc"] else "",
                 f"the fields are: {', '.join(known)}" if known else "there are none",
             )
-            for detail in error.errors(include_url=False, include_input=False)[:10]
+            for detail in details
         )
-        raise Invalid(prefix + " ".join(sentences)) from None
+        first = next((str(detail["loc"][0]) for detail in details if detail["loc"]), "")
+        raise Invalid(prefix + " ".join(sentences), field=first) from None
 
 
 class Patch(Input):

@@ -26,6 +26,7 @@ _MUST = {
     "model_attributes_type": _OBJECT,
     "literal_error": "must be {expected}",
     "value_error": "{error}",
+    "string_pattern_mismatch": "must be an email address such as you@example.org",
 }
 
 

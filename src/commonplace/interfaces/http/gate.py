@@ -102,7 +102,7 @@ def problem(
     return Json({"error": code, "message": message, **data}, status, headers)
 
 
-def error_response(error: CommonplaceError) -> Response:
+def error_response(error: CommonplaceError, **more: Any) -> Response:
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = CHALLENGE
@@ -110,7 +110,9 @@ def error_response(error: CommonplaceError) -> Response:
         headers["WWW-Authenticate"] = f'{CHALLENGE}, error="insufficient_scope"'
     if "retry_after_sec" in error.data:
         headers["Retry-After"] = str(error.data["retry_after_sec"])
-    return problem(STATUS.get(type(error), 500), error.code, error.message, headers, **error.data)
+    return problem(
+        STATUS.get(type(error), 500), error.code, error.message, headers, **error.data, **more
+    )
 
 
 def internal_error() -> Response:

@@ -1,16 +1,18 @@
 """The web app as one ASGI application: routes, response headers, error pages."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Sequence
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from starlette import routing
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match
 from starlette.types import Message, Receive, Scope, Send
 
 from commonplace.core.services import Services
@@ -24,7 +26,7 @@ from commonplace.interfaces.http.gate import (
     problem,
 )
 from commonplace.interfaces.web import live
-from commonplace.interfaces.web.headers import HEADERS
+from commonplace.interfaces.web.headers import HEADERS, OPENER
 from commonplace.interfaces.web.jinja import TYPES, Templates
 from commonplace.interfaces.web.pages import (
     account,
@@ -45,6 +47,7 @@ from commonplace.interfaces.web.pages import (
     tokens,
     trash,
 )
+from commonplace.interfaces.web.refill import refill
 from commonplace.interfaces.web.request import Elsewhere, Route, WebRequest
 
 log = logging.getLogger(__name__)
@@ -68,6 +71,7 @@ PARTS: Sequence[Sequence[Route]] = (
     sign_in.ROUTES,
     consent.ROUTES,
 )
+KEPT = (OPENER, "Clear-Site-Data")  # of a redirect that a script follows
 TITLES = {401: "Not signed in", 403: "Not allowed", 404: "Not found", 429: "Too many requests"}
 
 
@@ -128,14 +132,7 @@ class WebApp:
         except Elsewhere as address:
             response = request.redirect(str(address))
         except CommonplaceError as error:
-            response = _error_page(request, error_response(error))
-            if (
-                http.method == "POST"
-                and request.wants_page
-                and request.visitor
-                and request.referrer
-            ):
-                response = request.redirect(request.back, error.message, wrong=True)
+            response = await self._refuse(request, error)
         except HTTPException:
             raise
         except Exception:
@@ -143,7 +140,42 @@ class WebApp:
             response = _error_page(request, internal_error(), "Something went wrong")
         finally:
             await request.http.close()  # the files that a form brought
+        if request.by_script and "location" in response.headers:
+            kept = {name: response.headers[name] for name in KEPT if name in response.headers}
+            response = JSONResponse({"next": response.headers["location"]}, headers=kept)
         return request.set_cookies(response)
+
+    async def _refuse(self, request: WebRequest, error: CommonplaceError) -> Response:
+        """Answer a form with its page again, as it was sent; a script with the field as well."""
+        http = request.http
+        answer = error_response(error, **({"field": error.field} if request.by_script else {}))
+        if request.by_script or http.method != "POST" or not request.wants_page:
+            return _error_page(request, answer)
+        address = request.referrer or http.url.path
+        action = f"{http.url.path}?{http.url.query}".removesuffix("?")
+        page = await self._page_at(http, address) if request.is_own else None
+        if page is not None:
+            said = (request.sent, error.message, error.field)
+            html = await asyncio.to_thread(refill, page.body, address, action, *said)
+            if html:
+                page.body, page.status_code = html, answer.status_code
+                page.headers["content-length"] = str(len(html))
+                return page
+        if request.visitor and request.referrer:
+            return request.redirect(request.back, error.message, wrong=True)
+        return _error_page(request, answer)
+
+    async def _page_at(self, http: Request, address: str) -> Response | None:
+        """Return the page at an address of ours as this browser gets it; None if it has none."""
+        path, _, query = address.partition("?")
+        scope = {**http.scope, "method": "GET", "path": unquote(path), "path_params": {}}
+        scope["query_string"] = query.encode()
+        for route in self._router.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL and isinstance(route, routing.Route):
+                page: Response = await route.endpoint(Request({**scope, **found}))
+                return page if (type(page), page.status_code) == (HTMLResponse, 200) else None
+        return None
 
     async def _icon(self, http: Request) -> Response:
         """Serve the icon that browsers request beside files such as a PDF."""
@@ -195,6 +227,17 @@ def _ask_to_sign_in(request: WebRequest) -> Response:
         url = request.http.url
         wanted = url.path + (f"?{url.query}" if url.query else "")
         return request.redirect("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}")
+    if request.wants_page:  # the browser still has the form
+        return _error_page(
+            request,
+            error_response(
+                Unauthorized(
+                    "You are signed out, and nothing was saved yet. Sign in in another tab, then "
+                    + ("send this again." if request.by_script else "reload this page."),
+                    sign_in="/sign-in",
+                )
+            ),
+        )
     return error_response(
         Unauthorized(
             "Sign in first; programs send `Authorization: Bearer sk_...` to /api and /mcp."
@@ -206,13 +249,15 @@ def _error_page(
     request: WebRequest, answer: Response, title: str = "Something went wrong"
 ) -> Response:
     """Return an error as a page for people, and as it is for scripts."""
-    if not request.wants_page:
+    if request.by_script or not request.wants_page:
         return answer
+    said = json.loads(bytes(answer.body))
     page = request.page(
         "error.html",
         answer.status_code,
         title=TITLES.get(answer.status_code, title),
-        message=json.loads(bytes(answer.body))["message"],
+        message=said["message"],
+        sign_in=said.get("sign_in"),
     )
     if "retry-after" in answer.headers:
         page.headers["Retry-After"] = answer.headers["retry-after"]

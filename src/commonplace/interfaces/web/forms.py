@@ -1,6 +1,6 @@
 """Forms of the pages, made of the actions: attributes, options, and the input that was sent."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any
 
 from markupsafe import Markup
@@ -93,4 +93,4 @@ def form_to_input(action: str, fields: str, form: FormData, given: Json) -> Any:
             is_line = 0 < kind.get("maxLength", 0) <= LINE
             text = " ".join(sent[-1].split()) if is_line else sent[-1].replace("\r\n", "\n")
             values[name] = None if kind["null"] and not text else text
-    return parse(INPUTS[action], values, as_text=True)
+    return parse(INPUTS[action], values, as_text=True, name=partial(label, INPUTS[action]))

@@ -18,11 +18,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from commonplace.core.people.accounts import DEVICE_LIFETIME, LIFETIME, Visitor
 from commonplace.core.people.passkeys import Site
 from commonplace.core.services import Services
-from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, Unauthorized
+from commonplace.errors import ForbiddenScope, Invalid, Unauthorized
 from commonplace.interfaces.actions.registry import ACTIONS
-from commonplace.interfaces.http.gate import STATUS, host_name, network_of
+from commonplace.interfaces.http.gate import host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
+from commonplace.interfaces.web.refill import PAGE
 from commonplace.model import TO_READ, Caller, FolderNode, folder_list
 from commonplace.settings import Settings
 
@@ -51,6 +52,7 @@ class WebRequest:
     # to set: value and seconds; 0 seconds: delete
     cookies: dict[str, tuple[str, int]] = field(default_factory=dict)
     sent: FormData = field(default_factory=FormData)  # set by check_form
+    is_own: bool = True  # what was sent comes from a page of this person
     folders: list[FolderNode] = field(default_factory=list)  # for pages
     cursor: str = ""  # behind the events that the page knows of already
     waiting: int = 0  # candidates for review
@@ -140,7 +142,18 @@ class WebRequest:
         Also derived from the library, so that a page left open cannot write to another library.
         """
         library = self.visitor.library.library_id if self.visitor else ""
-        return hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
+        secret = hashlib.sha256(f"csrf:{self.secret}:{library}".encode()).hexdigest()[:43]
+        return self._who + secret
+
+    @property
+    def me(self) -> str:
+        """The person and their library, to whom a page and what is typed there belong."""
+        visitor = self.visitor
+        return f"{visitor.person.id} {visitor.library.library_id}" if visitor else ""
+
+    @property
+    def _who(self) -> str:
+        return hashlib.sha256(f"who:{self.me}".encode()).hexdigest()[:16]
 
     async def check_form(self) -> None:
         """Refuse forms and scripts that do not come from our own pages."""
@@ -153,7 +166,16 @@ class WebRequest:
         self.sent = await self.http.form(max_fields=MANY) if is_form else FormData()
         sent = headers.get("x-csrf-token") or self.sent.get("csrf")
         if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), self.csrf.encode()):
-            raise ForbiddenScope("Your session changed. Nothing was saved; reload and try again.")
+            # A page of the same person, from before they signed in again, only needs a new token.
+            # Scripts get it here; it is no secret to whoever can read our answers.
+            self.is_own = isinstance(sent, str) and sent.startswith(self._who)
+            raise ForbiddenScope(
+                "Your session changed. Nothing was saved; send it again."
+                if self.is_own
+                else "Someone else is signed in here now, or another library is open. Nothing was "
+                "saved.",
+                **({"csrf": self.csrf} if self.is_own else {}),
+            )
 
     @property
     def form(self) -> dict[str, str]:
@@ -232,6 +254,11 @@ class WebRequest:
             _, self.waiting = await self.services.reflection.candidates(self.caller, limit=1)
 
     @property
+    def by_script(self) -> bool:
+        """Whether forms.js sent the form, and goes on to the page that the answer names."""
+        return "x-form" in self.http.headers
+
+    @property
     def wants_page(self) -> bool:
         """Whether a browser navigates, rather than a script that calls."""
         return "text/html" in self.http.headers.get("accept", "")
@@ -253,12 +280,6 @@ class WebRequest:
             status,
             {"Cache-Control": "no-store"} if no_store else None,
         )
-
-    def form_page(self, template: str, error: CommonplaceError | None, **values: Any) -> Response:
-        """Render a form that may be sent without an account, again if there was an error."""
-        status = STATUS.get(type(error), 500) if error else 200
-        message = error.message if error else ""
-        return self.page(template, status, no_store=True, error=message, **values)
 
     async def read_page(self, size: int, link: str, read: PagedRead) -> dict[str, Any]:
         """Return what one page of a list shows. Past the last page, turn to that.
@@ -285,6 +306,8 @@ class WebRequest:
     @property
     def referrer(self) -> str:
         """The page that the form was on; empty when unknown or not ours."""
+        if page := self.text(PAGE):  # which was shown at the address of its form
+            return "/" + page.lstrip("/\\")
         before = urlsplit(self.http.headers.get("referer", ""))
         if before.netloc != self.http.headers.get("host", "") or not before.path.startswith("/"):
             return ""

@@ -225,7 +225,7 @@ class Accounts(Table):
 def _rename(tx: Tx, person_id: str, name: str, email: str) -> None:
     who = {"id": person_id, "email": email}
     if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email) AND id <> :id", **who):
-        raise NameTaken(f"The email {email} is already in use.")
+        raise NameTaken(f"The email {email} is already in use.", field="email")
     tx.run(
         """UPDATE libraries SET name = :name
            WHERE id = :id AND name = (SELECT p.name FROM people AS p WHERE p.id = :id)""",

@@ -148,7 +148,7 @@ def lock_library(tx: Tx, library_id: str) -> None:
 def insert_person(tx: Tx, person: Person) -> None:
     """Insert a person and their library. NameTaken: the email is known."""
     if tx.one("SELECT 1 FROM people WHERE lower(email) = lower(:email)", email=person.email):
-        raise NameTaken(f"There is already a person with the email {person.email}.")
+        raise NameTaken(f"There is already a person with the email {person.email}.", field="email")
     rows.insert(tx, "people", person)
     tx.run(
         "INSERT INTO libraries (id, name, created_at) VALUES (:id, :name, :at)",

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from commonplace.core.people.accounts import caller_in
 from commonplace.core.people.oauth import Asked, Consent
 from commonplace.core.people.oauth_clients import origin_of
-from commonplace.errors import CommonplaceError, ForbiddenScope, Invalid, NotFound
+from commonplace.errors import ForbiddenScope, NotFound
 from commonplace.interfaces.web.headers import AUTHORIZE, allow_form_target, allow_opener
 from commonplace.interfaces.web.pages.tokens import expiries
 from commonplace.interfaces.web.request import WebRequest, get, post, whole_number
@@ -53,19 +53,14 @@ async def _decide(request: WebRequest, wanted: "ConsentRequest", asked: Asked) -
     if request.text("answer") != "connect":
         request.services.oauth.deny()
         return wanted.back(error="access_denied")
-    library = request.text("library")
     consent = Consent(
-        library,
+        request.text("library"),
         request.text("write") == "1",
         None if request.text("sees") == "all" else tuple(request.form_list("folder")),
         request.text("kb_only") == "1",
         whole_number(request.text("days")) or 0,
     )
-    try:
-        code = await request.services.oauth.grant(request.user, asked, consent)
-    except Invalid as error:
-        return await _page(request, wanted, asked, library, error)
-    return wanted.back(code=code)
+    return wanted.back(code=await request.services.oauth.grant(request.user, asked, consent))
 
 
 def _refuse(request: WebRequest, wanted: "ConsentRequest", refusal: Response) -> Response:
@@ -82,11 +77,7 @@ def _refuse(request: WebRequest, wanted: "ConsentRequest", refusal: Response) ->
 
 
 async def _page(
-    request: WebRequest,
-    wanted: "ConsentRequest",
-    asked: Asked,
-    library_id: str,
-    error: CommonplaceError | None = None,
+    request: WebRequest, wanted: "ConsentRequest", asked: Asked, library_id: str
 ) -> Response:
     if request.user.viewing is not None:
         raise ForbiddenScope('Leave "View as" first.')
@@ -96,9 +87,9 @@ async def _page(
         for library in request.user.libraries
         if library.library_id != caller.library_id
     ]
-    page = request.form_page(
+    page = request.page(
         "consent.html",
-        error,
+        no_store=True,
         asked=asked,
         sent=wanted.sent,
         library=next(

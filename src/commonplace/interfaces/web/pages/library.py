@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from starlette.responses import Response
 
 from commonplace.core.transfer.sample import is_sample
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import CommonplaceError, Invalid, NotFound
 from commonplace.interfaces.web.forms import field
 from commonplace.interfaces.web.jinja import count
 from commonplace.interfaces.web.live import now_of, states
@@ -251,9 +251,13 @@ async def _target(request: WebRequest) -> Folder:
     name = request.text("create") or request.text("new_folder")
     folder_id = request.text("to") or request.text("folder")
     if name.strip():
-        return cast(Folder, await request.act("create_folder", name=name))
+        try:
+            return cast(Folder, await request.act("create_folder", name=name))
+        except CommonplaceError as error:
+            error.field = "new_folder"
+            raise
     if not folder_id:
-        raise Invalid("Choose a folder or enter a name for a new one.")
+        raise Invalid("Choose a folder or enter a name for a new one.", field="folder")
     return cast(Folder, await request.act("get_folder", folder_id=folder_id))
 
 
@@ -266,7 +270,7 @@ async def _unfile(request: WebRequest, chosen: list[str]) -> str:
 async def _tag(request: WebRequest, chosen: list[str]) -> str:
     wanted = request.input("update_item", "tags", item_id=chosen[0]).tags
     if not wanted:
-        raise Invalid("Enter one or more tags, comma-separated.")
+        raise Invalid("Enter one or more tags, comma-separated.", field="tags")
     for item_id in chosen:
         item = await request.services.library.find(request.caller, item_id)
         if item is not None and set(wanted) - set(item.tags):

@@ -3,7 +3,6 @@
 from starlette.responses import JSONResponse, Response
 
 from commonplace.core.people.members import INVITATION_DAYS
-from commonplace.errors import CommonplaceError, NotFound
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
 from commonplace.model import Invitation, Role, now
 
@@ -49,16 +48,14 @@ async def leave(request: WebRequest) -> Response:
 # -- accepting
 
 
-async def show_invitation(request: WebRequest, error: CommonplaceError | None = None) -> Response:
+async def show_invitation(request: WebRequest) -> Response:
     secret, libraries = request.path("secret"), request.visitor.libraries if request.visitor else ()
     asked = await request.services.members.find_invitation(secret)
-    return request.form_page(
+    return request.page(
         "join.html",
-        error,
+        no_store=True,
         asked=asked,
         does=ROLES[asked.invitation.role],
-        name=request.text("name"),
-        email=request.text("email") or asked.invitation.email or "",
         already=asked.invitation.library_id in [each.library_id for each in libraries],
         secret=secret,
     )
@@ -70,20 +67,15 @@ async def accept(request: WebRequest) -> Response:
     if request.visitor is not None:
         done = await joining.accept_as_visitor(request.visitor, secret)
         return request.redirect("/", f"Welcome. Your role in this library: {done.role}.")
-    try:
-        await request.start_session(
-            await joining.accept_with_password(
-                secret,
-                request.text("name"),
-                request.text("email"),
-                request.text("password"),
-                about=request.browser,
-            )
+    await request.start_session(
+        await joining.accept_with_password(
+            secret,
+            request.text("name"),
+            request.text("email"),
+            request.text("password"),
+            about=request.browser,
         )
-    except NotFound:
-        raise
-    except CommonplaceError as error:
-        return await show_invitation(request, error)
+    )
     return request.redirect(
         "/",
         "Welcome. You also have a library of your own. Switch libraries at the top of the sidebar.",

@@ -2,7 +2,6 @@
 
 from starlette.responses import JSONResponse, Response
 
-from commonplace.errors import CommonplaceError, Invalid, NameTaken
 from commonplace.interfaces.web.headers import allow_opener
 from commonplace.interfaces.web.request import WebRequest, get, post
 
@@ -13,27 +12,23 @@ def _next(path: str) -> str:
     return path if safe else "/"
 
 
-async def show(request: WebRequest, error: CommonplaceError | None = None) -> Response:
-    wanted = _next(request.text("next") or request.query("next", "/"))
-    if request.visitor is not None and error is None:
+async def show(request: WebRequest) -> Response:
+    wanted = _next(request.query("next", "/"))
+    if request.visitor is not None:
         return allow_opener(request.redirect(wanted), wanted)
-    page = request.form_page("signin.html", error, email=request.text("email"), next=wanted)
-    return allow_opener(page, wanted)
+    return allow_opener(request.page("signin.html", no_store=True, next=wanted), wanted)
 
 
 async def sign_in(request: WebRequest) -> Response:
-    try:
-        await request.start_session(
-            await request.services.accounts.sign_in(
-                request.text("email"),
-                request.text("password"),
-                address=request.address,
-                about=request.browser,
-                device=request.device,
-            )
+    await request.start_session(
+        await request.services.accounts.sign_in(
+            request.text("email"),
+            request.text("password"),
+            address=request.address,
+            about=request.browser,
+            device=request.device,
         )
-    except CommonplaceError as error:
-        return await show(request, error)
+    )
     wanted = _next(request.text("next") or "/")
     return allow_opener(request.redirect(wanted), wanted)
 
@@ -46,28 +41,24 @@ async def sign_out(request: WebRequest) -> Response:
     return response
 
 
-async def show_claim(request: WebRequest, error: CommonplaceError | None = None) -> Response:
+async def show_claim(request: WebRequest) -> Response:
     person = await request.services.accounts.invited(request.path("secret"))
-    name, email = request.text("name"), request.text("email")
-    if error is None and not person.email.endswith("@localhost"):  # which was made up
-        name, email = person.name, person.email
+    made_up = person.email.endswith("@localhost")
+    name, email = ("", "") if made_up else (person.name, person.email)
     known = bool(name) and await request.services.accounts.can_sign_in(person.id)
-    return request.form_page("claim.html", error, name=name, email=email, known=known)
+    return request.page("claim.html", no_store=True, name=name, email=email, known=known)
 
 
 async def claim(request: WebRequest) -> Response:
-    try:
-        await request.start_session(
-            await request.services.accounts.claim(
-                request.path("secret"),
-                request.text("name"),
-                request.text("email"),
-                request.text("password"),
-                about=request.browser,
-            )
+    await request.start_session(
+        await request.services.accounts.claim(
+            request.path("secret"),
+            request.text("name"),
+            request.text("email"),
+            request.text("password"),
+            about=request.browser,
         )
-    except (Invalid, NameTaken) as error:
-        return await show_claim(request, error)
+    )
     return request.redirect("/", "Welcome to your library.")
 
 

@@ -44,7 +44,7 @@ async def change(request: WebRequest) -> Response:
         said = f"Deleted {count(len(tags), 'tag')} from {count(changed, 'item')}."
     else:
         if not name:
-            raise Invalid("Enter the new name.")
+            raise Invalid("Enter the new name.", field="name")
         changed = await request.services.tags.rename(request.caller, tags, name)
         said = f"{count(changed, 'item')} now tagged “{name}”."
     return request.redirect(request.back, said)

@@ -120,7 +120,7 @@ async def _create_token(request: WebRequest, fields: str, **given: str) -> tuple
     # A field that is missing must not give the whole library.
     folders = None if request.text("sees") == "all" else request.form_list("folder")
     if folders == []:
-        raise Invalid("Choose a folder, or the whole library.")
+        raise Invalid("Choose a folder, or the whole library.", field="sees")
     made: tuple[Token, str] = await request.act(
         "create_token", f"write kb_only expires_days {fields}", folder_ids=folders, **given
     )

@@ -82,6 +82,8 @@ addEventListener("keydown", (event) => {
 });
 
 const parts = {
+  "./drafts.js": "body[data-me]",
+  "./forms.js": "form[method=post]",
   "./live.js": "#rows",
   "./search.js": "[data-live]",
   "./publish.js": "#publish",

@@ -1,5 +1,6 @@
 // The editor in the place of the text: its source with a preview beside it, saved without leaving the page.
 import { part, post } from "./ask.js";
+import { complain } from "./forms.js";
 import { soon } from "./fresh.js";
 import { toast } from "./toast.js";
 
@@ -12,17 +13,6 @@ const area = () => form.elements.text;
 const isChanged = () => area().value !== base;
 const inView = () => document.querySelector(".passage.at")
   ?? [...document.querySelectorAll(".passage")].findLast((each) => each.getBoundingClientRect().top <= innerHeight / 3);
-
-function complain(message) {
-  let said = form.querySelector(".failed");
-  if (!said) {
-    said = document.createElement("p");
-    said.className = "note wrong failed";
-    said.setAttribute("role", "alert");
-    form.querySelector(".save").before(said);
-  }
-  said.textContent = message;
-}
 
 // Offsets are those of the server, which counts characters that are two of ours as one.
 function offset(at, source) {
@@ -57,8 +47,8 @@ async function open(link) {
 }
 
 function close() {
-  if (!text) { location.assign(form.querySelector(".close").href); return; }
   form.dispatchEvent(new Event("sent", { bubbles: true }));  // its draft is not needed any more
+  if (!text) { location.assign(form.querySelector(".close").href); return; }
   form.remove();
   form = undefined;
   reader.classList.remove("editing");
@@ -99,7 +89,7 @@ async function save() {
     if (!form) throw error;
     form.ariaBusy = null;
     if (error.said?.html) put(new DOMParser().parseFromString(error.said.html, "text/html").querySelector("#editor"), { changed: true });
-    else complain(error.message);
+    else complain(form, error);
   }
 }
 
@@ -110,7 +100,7 @@ async function preview() {
     const { html } = await post("/preview", { text: area().value });
     if (turn === asked) shown.replaceChildren(...new DOMParser().parseFromString(html, "text/html").body.childNodes);
   } catch (error) {
-    complain(error.message);
+    complain(form, error);
   }
 }
 

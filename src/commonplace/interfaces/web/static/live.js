@@ -1,11 +1,12 @@
 // The list while things happen: adding and choosing.
 import { post } from "./ask.js";
+import { button, drop, keep, kept, line } from "./drafts.js";
+import { complain } from "./forms.js";
 import { soon } from "./fresh.js";
 import { morph } from "./morph.js";
 
 const list = document.querySelector("#rows");
 const box = document.querySelector("#add");
-const adding = document.querySelector("#adding");
 
 function rowOf(html) {
   return new DOMParser().parseFromString(`<ul>${html}</ul>`, "text/html").querySelector(".row");
@@ -40,40 +41,58 @@ function tell(place, { label, share, wrong }) {
   morph(place, now);
 }
 
-// Adding: the answer says that it is stored, and how its row looks; what becomes of it is told by the stream.
-function line(name) {
-  const entry = document.createElement("li");
-  const title = document.createElement("span");
-  title.className = "name";
-  title.textContent = name;
-  const state = document.createElement("span");
-  state.className = "state";
-  entry.append(title, state);
-  adding.append(entry);
-  return { entry, state };
-}
+// Adding: the answer says that it is stored, and how its row looks; what becomes of it is told by the stream. What was not answered
+// before the page was left is kept, and sent again at the next visit: the server has a text only once.
+const DAY = 86_400_000, PATIENCE = 500;  // milliseconds
+const { me } = document.body.dataset;
+const sending = new Set(), elsewhere = new Set();
+let leaving = 0;  // files and texts that only this page has
 
-async function send(form, shown) {
-  const answer = await fetch("/add", {
-    method: "POST", body: form, headers: { "X-CSRF-Token": document.body.dataset.csrf, Accept: "application/json" },
-  });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(said.message);
-  shown.entry.remove();
-  put(said.id, said.row);
+const channel = new BroadcastChannel("sending");  // what other tabs are sending is not sent twice
+channel.addEventListener("message", ({ data }) => {
+  if (data) data.forEach((key) => elsewhere.add(key));
+  else channel.postMessage([...sending]);
+});
+addEventListener("beforeunload", (event) => { if (leaving) event.preventDefault(); });
+
+const keyOf = (kind) => `${kind} ${me} ${Date.now()}-${Math.random()}`;
+
+async function send(form, { entry }) {
+  const { id, row } = await post("/add", form);
+  entry.remove();
+  put(id, row);
   soon();
 }
 
-function attempt(shown, work) {
-  return work().catch((error) => {
-    tell(shown.state, { label: error.message, wrong: true });
-    const close = document.createElement("button");
-    close.className = "bare small";
-    close.textContent = "Dismiss";
-    close.addEventListener("click", () => shown.entry.remove());
-    shown.entry.append(close);
-    throw error;
-  });
+function offer(shown, key, label, again, what) {
+  tell(shown.state, { label, wrong: true });
+  if (again) button(shown.entry, what, () => { shown.entry.remove(); again(); });
+  button(shown.entry, again ? "Discard" : "Dismiss", () => { drop(key); shown.entry.remove(); });
+}
+
+const nameOf = (text) => text.trim().split("\n")[0].slice(0, 200);
+
+async function addNote(key, note) {
+  const form = new URLSearchParams(note.form), text = form.get("text"), shown = line(nameOf(text));
+  tell(shown.state, { label: "Adding…" });
+  const safe = keep(key, note);
+  sending.add(key);
+  if (!safe) leaving += 1;
+  try {
+    await send(form, shown);
+    drop(key);
+  } catch (error) {
+    if (error.status === 422 && !box.elements.text.value) {  // to be mended where it was written
+      drop(key);
+      shown.entry.remove();
+      box.elements.text.value = text;
+      complain(box, error);
+      box.elements.text.dispatchEvent(new Event("input", { bubbles: true }));
+    } else offer(shown, key, error.message, () => addNote(key, note), "Try again");
+  } finally {
+    sending.delete(key);
+    if (!safe) leaving -= 1;
+  }
 }
 
 function upload(url, file, told) {
@@ -87,13 +106,44 @@ function upload(url, file, told) {
   });
 }
 
-function addFile(file) {
-  const shown = line(file.name);
-  attempt(shown, async () => {
-    const { upload: id, url } = await post("/uploads", { name: file.name, type: file.type, size: file.size, folder: box.elements.folder.value });
+async function addFile(file) {
+  const shown = line(file.name), key = keyOf("file"), { name, type, size } = file;
+  keep(key, { name });
+  const leave = async () => {
+    const { upload: id, url } = await post("/uploads", { name, type, size, folder: box.elements.folder.value });
+    keep(key, { name, upload: id });
     await upload(url, file, (share) => tell(shown.state, { label: "Uploading", share }));
+    return id;
+  };
+  sending.add(key);
+  leaving += 1;
+  try {
+    const id = await leave().finally(() => { leaving -= 1; });
     await send(new URLSearchParams({ upload: id }), shown);
-  }).catch(() => {});
+    drop(key);
+  } catch (error) {
+    offer(shown, key, error.message, () => { drop(key); addFile(file); }, "Try again");
+  } finally {
+    sending.delete(key);
+  }
+}
+
+// At the next visit.
+async function resume() {
+  for (const [key, note] of kept("note").filter(([each]) => !elsewhere.has(each))) {
+    if (Date.now() - note.at < DAY) addNote(key, note);
+    else offer(line(nameOf(new URLSearchParams(note.form).get("text"))), key, "Not added yet", () => addNote(key, note), "Add");
+  }
+  for (const [key, { name, upload: id }] of kept("file").filter(([each]) => !elsewhere.has(each))) {
+    const shown = line(name);
+    try {
+      if (!id) throw new Error();
+      await send(new URLSearchParams({ upload: id }), shown);  // its last byte may have arrived
+      drop(key);
+    } catch {
+      offer(shown, key, "Not sent completely. Choose the file again.");
+    }
+  }
 }
 
 if (box) {
@@ -103,10 +153,9 @@ if (box) {
     const said = text.value.trim();
     if (!said) { text.focus(); return; }
     const form = new URLSearchParams([...new FormData(box)].filter(([name]) => name !== "csrf" && name !== "file"));
+    addNote(keyOf("note"), { at: Date.now(), form: String(form) });
     text.value = "";
-    const shown = line(said.split("\n")[0].slice(0, 200));
-    tell(shown.state, { label: "Adding…" });
-    attempt(shown, () => send(form, shown)).catch(() => { if (!text.value) text.value = said; });
+    box.dispatchEvent(new Event("sent", { bubbles: true }));  // from now on it is kept as a note
   });
   text.addEventListener("keydown", (event) => {
     const alone = /^https?:\/\/\S+$/i.test(text.value.trim());
@@ -125,6 +174,7 @@ if (box) {
     box.classList.remove("over");
     [...event.dataTransfer.files].forEach(addFile);
   });
+  if (kept("note").length + kept("file").length) { channel.postMessage(null); setTimeout(resume, PATIENCE); }
 }
 
 // Choosing: how many, and shift for all between.
