@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from commonplace.database import clean_close
 from commonplace.database.sqlite import MARKER
 from tests.interfaces.command import Commands
 
@@ -90,7 +91,7 @@ def test_a_damaged_library_ends_the_start_in_one_sentence(
     before = {
         path.name: path.read_bytes()
         for path in new_data_dir.iterdir()
-        if path.is_file() and not path.name.endswith("shm")
+        if path.is_file() and not path.name.endswith(("shm", clean_close.NAME))
     }
     code, said = ended(cli, "serve", "--port", "0")
     assert code == 1 and "commonplace restore FILE" in said and len(said.splitlines()) == 1, said

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import apsw
 import orjson
 
-from commonplace.database import group_commit, migrations, transaction
+from commonplace.database import clean_close, group_commit, migrations, transaction
 from commonplace.database.columns import micros
 from commonplace.errors import ConfigurationError, Damaged, StorageFailed
 from commonplace.thread_pool import ThreadPool
@@ -163,9 +163,17 @@ class SqliteDatabase:
         self._local = threading.local()
         self._all: list[apsw.Connection] = []
         self._guard = threading.Lock()
+        self._checked_at = 0.0  # all pages; 0: not known
 
     async def open(self) -> None:
         await self._writer.run(self._open)
+
+    async def check(self, *, trusting: bool) -> None:
+        """Raise Damaged if pages of the database are corrupt. `trusting`: skip what was checked
+        within a week and closed in order."""
+        if not (trusting and clean_close.is_recent(self._checked_at)):
+            await self.read(_check)
+            self._checked_at = time.time()
 
     async def read(
         self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
@@ -186,9 +194,11 @@ class SqliteDatabase:
         self._writer.close()
         for connection in self._all:
             connection.close()
+        if self._checked_at:
+            clean_close.leave(self._path, self._checked_at)
 
     def _within(self, begin: str, work: Callable[..., T], args: Any, kwargs: Any) -> T:
-        with _plain_errors():
+        with self._plain_errors():
             connection = self._connection()
             connection.execute(begin)
             try:
@@ -200,6 +210,34 @@ class SqliteDatabase:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into ones that say what to do."""
+        try:
+            yield
+        except apsw.FullError as error:
+            raise StorageFailed(
+                "The disk is full: nothing was stored. Free some space and try again."
+            ) from error
+        except (apsw.NotADBError, apsw.CorruptError) as error:
+            self._checked_at = 0  # the next start checks all pages
+            raise Damaged(_DAMAGED) from error
+        except (apsw.BusyError, apsw.LockedError) as error:
+            raise StorageFailed(
+                f"Another process kept the database busy for {BUSY_SECONDS} s; try again."
+            ) from error
+        except (
+            apsw.ReadOnlyError,
+            apsw.CantOpenError,
+            apsw.PermissionsError,
+            apsw.IOError,
+        ) as error:
+            self._checked_at = 0
+            raise StorageFailed(
+                f"The database cannot be read or written ({error}); "
+                "check the disk and the data folder's permissions."
+            ) from error
 
     def _connection(self) -> SqliteConnection:
         connection: SqliteConnection | None = getattr(self._local, "connection", None)
@@ -233,6 +271,7 @@ class SqliteDatabase:
             )
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_damage(self._path, marker)
+        self._checked_at = clean_close.take(self._path)
         if not self._path.exists():
             # SQLite gives the files beside it the same permissions.
             self._path.touch(0o600)
@@ -299,29 +338,6 @@ def set_aside(path: Path) -> None:
             )
 
 
-def check(tx: SqliteTx) -> None:
-    """Raise Damaged if pages of the database are corrupt."""
+def _check(tx: SqliteTx) -> None:
     if tx.tuples("PRAGMA quick_check(1)") != [("ok",)]:
         raise Damaged(_DAMAGED)
-
-
-@contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn SQLite's errors into ones that say what to do."""
-    try:
-        yield
-    except apsw.FullError as error:
-        raise StorageFailed(
-            "The disk is full: nothing was stored. Free some space and try again."
-        ) from error
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise Damaged(_DAMAGED) from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StorageFailed(
-            f"Another process kept the database busy for {BUSY_SECONDS} s; try again."
-        ) from error
-    except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, apsw.IOError) as error:
-        raise StorageFailed(
-            f"The database cannot be read or written ({error}); "
-            "check the disk and the data folder's permissions."
-        ) from error

@@ -92,10 +92,11 @@ class Store(Table):
     def ping(self, tx: Tx) -> None:
         tx.one("SELECT 1")
 
-    async def check(self) -> None:
-        """Check all pages of a SQLite database. Damaged: some are corrupt."""
-        if self._db.engine == "sqlite":
-            await self._db.read(sqlite.check)
+    async def check(self, *, trusting: bool = False) -> None:
+        """Check all pages of a SQLite database. Damaged: some are corrupt. `trusting`: not if they
+        were checked within a week and the database was closed in order."""
+        if isinstance(self._db, sqlite.SqliteDatabase):
+            await self._db.check(trusting=trusting)
 
     @reads
     def describe(self, tx: Tx) -> Json:

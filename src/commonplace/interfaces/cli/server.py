@@ -59,7 +59,7 @@ async def serve(
             app,
             _,
         ):
-            await app.store.check()
+            await app.store.check(trusting=True)
             secret = await app.people.first_token()
             claim = await app.accounts.first_invitation()
             url = address(settings)
