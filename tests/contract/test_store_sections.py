@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from commonplace.database.postgres import PostgresTx
 from commonplace.database.sqlite import SqliteTx
 from commonplace.model import ItemFilter, ItemRef, Scope, Section, Words
-from commonplace.store import Store
+from commonplace.settings import Settings
+from commonplace.store import Store, make_store
 from commonplace.text.query_terms import parse_query
 from tests.contract.library import STAMP, Library, cut, packed, unit
 
@@ -302,3 +305,28 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(
                 await read()
             assert len(statements) <= most[name], (name, statements)
             assert statements or name == "nearest", f"{name} was not counted"
+
+
+async def test_sqlite_reads_only_the_sections_that_are_asked_for(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not all of their library: its planner does not know how many a library has."""
+    store = make_store(Settings(data_dir=data_dir))
+    await store.open()
+    library = await Library.create(store)
+    item = await library.add("one text", vectors=[unit([1.0, 0.0])])
+    ids, plans = await library.section_ids(item), list[str]()
+    before = SqliteTx.tuples
+
+    def explained(tx: SqliteTx, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        if "sections AS s" in sql:
+            plans.append(before(tx, f"EXPLAIN QUERY PLAN {sql}", **values)[0][3])
+        return before(tx, sql, **values)
+
+    monkeypatch.setattr(SqliteTx, "tuples", explained)
+    assert len(await store.sections.passages(library.scope(), ids)) == 1
+    assert len(await store.sections.dates(library.scope(), ids)) == 1
+    asked = [np.array([1.0, 0.0], np.float32)]
+    assert await store.sections.nearest_items(library.scope(), asked, STAMP, 1) == [item.id]
+    await store.close()
+    assert plans == ["SEARCH s USING INTEGER PRIMARY KEY (rowid=?)"] * 3

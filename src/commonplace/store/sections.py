@@ -192,10 +192,13 @@ class Sections(IndexedTable):
                 None if published is None else from_micros(published),
             )
             for section_id, title, added, published in tx.tuples(
-                f"""SELECT s.id, i.title, i.created_at, i.published_at
-                    FROM sections AS s CROSS JOIN items AS i
-                    WHERE s.library_id = :library_id AND i.library_id = s.library_id || ''
-                    AND i.id = s.item_id AND s.id IN :ids AND {scope_sql.visible(scope)}""",
+                _by_id(
+                    tx,
+                    f"""SELECT s.id, i.title, i.created_at, i.published_at
+                        FROM sections AS s CROSS JOIN items AS i
+                        WHERE s.library_id = :library_id AND i.library_id = s.library_id || ''
+                        AND i.id = s.item_id AND s.id IN :ids AND {scope_sql.visible(scope)}""",
+                ),
                 ids=list(section_ids),
                 **scope_sql.within(scope),
             )
@@ -257,7 +260,11 @@ class Sections(IndexedTable):
                 cosines[found.section_id] = max(found.score, cosines.get(found.section_id, -1.0))
         best: dict[str, float] = {}
         for section_id, item_id in tx.tuples(
-            "SELECT id, item_id FROM sections WHERE library_id = :library_id AND id IN :ids",
+            _by_id(
+                tx,
+                """SELECT s.id, s.item_id FROM sections AS s
+                   WHERE s.library_id = :library_id AND s.id IN :ids""",
+            ),
             library_id=scope.library_id,
             ids=list(cosines),
         ):
@@ -367,11 +374,17 @@ def _passage(scope: Scope) -> str:
     return _PASSAGE.replace("{added_by}", _ADDED_BY if sees_tokens else "NULL")
 
 
+def _by_id(tx: Tx, sql: str) -> str:
+    """Have SQLite find sections by their ids, not among all of their library: its planner takes an
+    index of libraries for selective."""
+    return sql.replace("s.library_id =", "+s.library_id =") if tx.engine == "sqlite" else sql
+
+
 def _passages(tx: Tx, scope: Scope, section_ids: Sequence[int]) -> list[Passage]:
     return [
         rows.passage(row)
         for row in tx.tuples(
-            f"{_passage(scope)} AND s.id IN :ids AND {scope_sql.visible(scope)}",
+            _by_id(tx, f"{_passage(scope)} AND s.id IN :ids AND {scope_sql.visible(scope)}"),
             ids=list(section_ids),
             **scope_sql.within(scope),
         )
