@@ -392,6 +392,14 @@ async def test_folders_with_their_items_go_to_the_trash(ann: Library) -> None:
     assert (await restore(ann, alone)).folders == ()
 
 
+async def test_a_folder_of_many_items_goes_to_the_trash(ann: Library) -> None:
+    full = await ann.folder("full")
+    items = [await ann.add(f"{n}", title=f"{n}", folder=full) for n in range(12)]
+    await ann.store.folders.delete(ann.scope(), full, cascade_items=True)
+    assert sorted(await titles(ann), key=int) == [f"{n}" for n in range(12)]
+    assert (await restore(ann, items[7])).title == "7"
+
+
 async def test_jobs_that_were_open_are_open_again(ann: Library) -> None:
     item = await ann.add("one", job=True)
     [job] = await ann.store.jobs.lease("w", "embed", limit=5, seconds=600)

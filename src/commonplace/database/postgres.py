@@ -36,34 +36,9 @@ FEW = 4  # rows that are faster to send one by one than to copy
 # Rows copied into a table before it is analyzed, and the factor until the next time.
 ANALYZE_FROM, ANALYZE_FACTOR = 500, 4
 INT8 = psycopg.adapters.types["int8"].oid
+BYTES = psycopg.adapters.types["bytea"].oid  # also of vectors, which come as their wire format
 _BUILD_MEMORY = "SET maintenance_work_mem = '256MB'"  # HNSW of 200,000 vectors; slower with less
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
-
-# Types of columns for COPY, where they are not text.
-_TYPES = {
-    "section_id": "int8",
-    "position": "int4",
-    "word_count": "int4",
-    "length": "int4",
-    "terms": "bytea",
-    "counts": "bytea",
-    "sequence": "bytea",
-    "embedding": "bytea",  # these are WireVectors
-    "weights": "bytea",
-    "keys": "bytea",
-    "section_words.item_id": "bytea",
-    "in_kb": "int4",
-    "archived": "int4",
-    "revision": "int4",
-    "attempts": "int4",
-    "progress": "float8",
-    "seq": "int8",
-    "at": "int8",
-    "created_at": "int8",
-    "updated_at": "int8",
-    "deleted_at": "int8",
-    "run_after": "int8",
-}
 
 # Somebody else wrote between a check and the write that relied on it. On the next run, the
 # check itself tells the caller.
@@ -101,8 +76,8 @@ psycopg.adapters.register_dumper(datetime, _TimeDumper)
 class PostgresTx(DeferredWork):
     engine = "postgres"
 
-    def __init__(self, connection: Connection[DictRow]) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection[DictRow], types: dict[str, dict[str, int]]) -> None:
+        self._connection, self._types = connection, types
         self.copied: Counter[str] = Counter()  # rows by table
         self.cursors: list[psycopg.ServerCursor[DictRow]] = []
 
@@ -142,22 +117,30 @@ class PostgresTx(DeferredWork):
             for row in rows:
                 self._connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})", row)
             return
+        types = self._column_types(table)
         with (
             self._connection.cursor() as cursor,
             cursor.copy(f"COPY {table} ({columns}) FROM STDIN (FORMAT binary)") as copy,
         ):
-            copy.set_types(
-                [
-                    _TYPES.get(f"{table}.{column}") or _TYPES.get(column, "text")
-                    for column in columns.split(", ")
-                ]
-            )
+            copy.set_types([types[column] for column in columns.split(", ")])
             for row in rows:
                 copy.write_row(row)
         self.copied[table] += len(rows)
 
     def recall(self, work: Callable[..., T], /, *args: Hashable) -> T:
         return work(self, *args)
+
+    def _column_types(self, table: str) -> dict[str, int]:
+        """Return the types that a binary COPY into a table must send."""
+        if table not in self._types:
+            columns = self.tuples(
+                "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = to_regclass(:name)"
+                " AND attnum > 0 AND NOT attisdropped",
+                name=table,
+            )
+            known = psycopg.adapters.types
+            self._types[table] = {name: oid if known.get(oid) else BYTES for name, oid in columns}
+        return self._types[table]
 
 
 @lru_cache(maxsize=512)
@@ -188,6 +171,7 @@ class PostgresDatabase:
         )
         self._session = self._local = b""  # what a session begins with, or a transaction
         self._copied: Counter[str] = Counter()
+        self._types: dict[str, dict[str, int]] = {}  # of the columns of tables, for COPY
         self._analyze_at: dict[str, int] = {}
 
     async def open(self) -> None:
@@ -236,7 +220,7 @@ class PostgresDatabase:
 
     def _once(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         connection = self._connection()
-        tx = PostgresTx(connection)
+        tx = PostgresTx(connection, self._types)
         try:
             try:
                 self._begin(connection, read_only=read_only)
@@ -394,7 +378,7 @@ def _bring_up_to_date(connection: Connection[DictRow], schema: str) -> sql.Compo
         sql.Identifier(schema), sql.Identifier(_vector_schema(connection))
     )
     connection.execute(sql.SQL("SET LOCAL ") + search_path)
-    migrate(PostgresTx(connection))
+    migrate(PostgresTx(connection, {}))
     return search_path
 
 
