@@ -89,6 +89,16 @@ async def test_what_stands_around_is_left_out(extractor, tmp_path: Path, html: s
     assert text.count("The river rose") == 8
 
 
+@pytest.mark.parametrize("begin", ["<article>", "<main>\n", "<header>Menu</header><section>"])
+async def test_pages_may_omit_the_tags_of_head_and_body(
+    extractor, tmp_path: Path, begin: str
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><title>River</title>{begin}{PROSE}")
+    found = await extractor.extract(path, "text/html", url="https://river.example/a/page")
+    assert (found.title, found.text.count("The river rose")) == ("River", 4)
+
+
 async def test_a_deeply_nested_page_is_read(extractor, tmp_path: Path) -> None:
     text = await read(extractor, tmp_path, "<ul><li>" * 110 + "deep" + "</ul>" * 110)
     assert "deep" in text

@@ -9,6 +9,7 @@ from commonplace.adapters.extract.input_file import CONTROLS, clean_text
 INVISIBLE = frozenset(
     ("script", "style", "template", "svg", "head", "iframe", "object", "select", "textarea", "rp")
 )
+_OF_HEAD = {"title", "meta", "link", "base", "script", "style", "template", "noscript"}
 PAGE_FURNITURE = INVISIBLE | {"noscript", "nav", "header", "footer", "aside", "button"}
 
 
@@ -22,9 +23,28 @@ def parse(page: str) -> HtmlElement | None:
         remove_pis=True,
     )
     try:
-        return document_fromstring(CONTROLS.sub("", page).encode(), parser=parser)
+        root = document_fromstring(CONTROLS.sub("", page).encode(), parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError):
         return None
+    _begin_body(root)
+    return root
+
+
+def _begin_body(root: HtmlElement) -> None:
+    """Move content out of the head: the parser does not know that `<article>` begins the body of a
+    page without the tag `<body>`."""
+    head, body = root.find("head"), root.find("body")
+    if head is None:
+        return
+    stray = next((at for at, child in enumerate(head) if child.tag not in _OF_HEAD), len(head))
+    content = head[stray:]
+    if not content:
+        return
+    if body is None:
+        body = etree.SubElement(root, "body")
+    content[-1].tail = (content[-1].tail or "") + (body.text or "")
+    body.text = None
+    body[:0] = content
 
 
 def convert(
