@@ -279,7 +279,7 @@ async def test_reads_take_as_many_statements_for_many_as_for_few(
     ann: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, vector = await ann.folder("f"), unit(range(1, 17))
-    most = {"page": 3, "passages": 1, "keyword": 5, "nearest": 5, "folders": 1}
+    most = {"page": 3, "passages": 1, "keyword": 5, "nearest": 5, "folders": 3}
     for many in (2, 40):
         for n in range(many):
             item = await ann.add(f"quartz {n}", title=f"{many} {n}", vectors=[vector])

@@ -182,7 +182,9 @@ def test_members_by_the_command_line(data_dir: Path) -> None:
     assert listed["invitations"] == []
     assert "'write' capability" in run.fails("folder", "create", "No", "--token", token)
     assert "Ada" in run.text("member", "list", "--token", token)
-    assert "Ada is member now" in run.text("member", "role", "ada@example.org", "member")
+    assert "The role of Ada is now member" in run.text(
+        "member", "role", "ada@example.org", "member"
+    )
     run.text("folder", "create", "Yes", "--token", token)
     assert "no member" in run.fails("member", "role", "nobody@example.org", "none")
     assert run.text("member", "role", "ada@example.org", "none") == "Removed ada@example.org.\n"

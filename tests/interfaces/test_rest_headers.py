@@ -194,6 +194,8 @@ async def test_next_leads_through_all_pages(
             assert (await owner.post(path, json=body)).status_code == 201
         notes = {"content": f"We decided to paint pier {number}.", "persist": True, "review": True}
         assert (await owner.post("/api/v1/memory/reflect", json=notes)).is_success
+        trashed, _ = await house.add(f"Old item {number}")
+        assert (await owner.delete(f"/api/v1/items/{trashed}")).is_success
     size = {"per_page": 2} if "page" in action.input.model_fields else {"limit": 2}
     filters = {"project": of["project"]} if action.name == "list_tasks" else {}
     path = action.path.format(entity_id=of["project"])

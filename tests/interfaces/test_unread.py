@@ -451,7 +451,7 @@ async def test_an_unread_item_cannot_be_published_and_only_its_own_words_are_exp
     [exported] = (tmp_path / "out").glob("*.md")
     assert NOTE in exported.read_text() and note in exported.read_text()
     page_of_it = await visitor.get(f"/items/{item_id}", headers={"Accept": "text/html"})
-    assert (page_of_it.status_code, "queued" in page_of_it.text) == (200, True)
+    assert (page_of_it.status_code, "Queued" in page_of_it.text) == (200, True)
 
 
 async def test_a_backup_carries_what_is_unread(

@@ -613,23 +613,36 @@ def test_tasks_by_the_command_line(data_dir: Path) -> None:
     changed = run.json("task", "update", plant["id"], "--epic", "", "--due", "")
     assert (changed["epic"], changed["due_date"], changed["priority"]) == (None, None, "low")
     assert "at least one field" in run.fails("task", "update", plant["id"])
-    assert run.text("task", "move", dig["id"], "doing").startswith("Started: Dig")
-    assert "--reason is required." in run.fails("task", "move", dig["id"], "blocked")
-    run.text("task", "move", dig["id"], "blocked", "--reason", "frost")
-    assert "it can go to: doing, archived" in run.fails("task", "move", dig["id"], "done")
-    run.text("task", "move", dig["id"], "doing")
+    assert run.text("task", "update", dig["id"], "--status", "doing").startswith("Started: Dig")
+    assert "--reason is required." in run.fails("task", "update", dig["id"], "--status", "blocked")
+    run.text("task", "update", dig["id"], "--status", "blocked", "--reason", "frost")
+    assert "it can go to: doing, archived" in run.fails(
+        "task", "update", dig["id"], "--status", "done"
+    )
+    run.text("task", "update", dig["id"], "--status", "doing")
     run.text("task", "update", dig["id"], "--note", "The ground is soft.")
-    run.text("task", "move", dig["id"], "review")
+    run.text("task", "update", dig["id"], "--status", "review")
     done = run.json(
-        "task", "move", dig["id"], "done", "--learnings", "Wait for the thaw.", "--hours", "2"
+        "task",
+        "update",
+        dig["id"],
+        "--status",
+        "done",
+        "--learnings",
+        "Wait for the thaw.",
+        "--hours",
+        "2",
     )
     assert (done["status"], done["metadata"]["actual_hours"]) == ("done", 2.0)
     assert done["learnings_id"].startswith("episode_")
     shown = run.text("get", dig["id"])
     assert "status: done" in shown and "The ground is soft." in shown
     assert run.json("get", plant["id"])["content"] == "Three quinces."
-    assert "Archived" in run.text("task", "move", dig["id"], "archived")
-    assert run.fails("task", "move", "task_nowhere", "doing") == "No entity 'task_nowhere'.\n"
+    assert "Archived" in run.text("task", "update", dig["id"], "--status", "archived")
+    assert (
+        run.fails("task", "update", "task_nowhere", "--status", "doing")
+        == "No entity 'task_nowhere'.\n"
+    )
 
 
 def test_epics_by_the_command_line(data_dir: Path) -> None:
@@ -654,10 +667,16 @@ def test_epics_by_the_command_line(data_dir: Path) -> None:
         project,
     )
     task = run.json("task", "add", "Dig", "--project", project, "--epic", orchard["id"])["id"]
-    assert run.text("task", "move", orchard["id"], "in_progress") == "Started: Orchard\n"
-    assert "has 1 open task: Dig" in run.fails("task", "move", orchard["id"], "completed")
-    assert "the epic" not in run.text("task", "move", task, "doing")
-    assert "the epic Orchard is now completed" in run.text("task", "move", task, "done")
+    assert (
+        run.text("task", "update", orchard["id"], "--status", "in_progress") == "Started: Orchard\n"
+    )
+    assert "has 1 open task: Dig" in run.fails(
+        "task", "update", orchard["id"], "--status", "completed"
+    )
+    assert "the epic" not in run.text("task", "update", task, "--status", "doing")
+    assert "the epic Orchard is now completed" in run.text(
+        "task", "update", task, "--status", "done"
+    )
     changed = run.json(
         "task",
         "update",
@@ -680,5 +699,7 @@ def test_epics_by_the_command_line(data_dir: Path) -> None:
     assert "status: completed" in shown and "Fruit trees." in shown and "Quinces first." in shown
     listed = run.json("task", "list", "--type", "epic", "--status", "completed")["epics"]
     assert [epic["id"] for epic in listed] == [orchard["id"]]
-    assert run.json("task", "move", orchard["id"], "archived")["status"] == "archived"
-    assert "cannot go anywhere" in run.fails("task", "move", orchard["id"], "in_progress")
+    assert run.json("task", "update", orchard["id"], "--status", "archived")["status"] == "archived"
+    assert "cannot go anywhere" in run.fails(
+        "task", "update", orchard["id"], "--status", "in_progress"
+    )
