@@ -142,3 +142,67 @@ async def test_nothing_of_an_address_stays_when_its_last_item_is_deleted(
         first["user_item_id"],
         first["content_id"],
     )
+
+
+def named(path: str, words: str = WORDS, by: str = '<link rel="canonical" href="{}">') -> str:
+    head = f"<title>Otters</title>{by.format(path)}"
+    return f"<html><head>{head}</head><body><article><h1>Otters</h1>{words}</article></body></html>"
+
+
+OG = '<meta property="og:url" content="{}">'
+
+
+async def test_pages_that_name_one_canonical_address_are_one_item(
+    house: House, web: WebServer
+) -> None:
+    web.pages |= {
+        "/amp/otters": page(named("/otters")),
+        "/print/otters": page(named(f"{web.url}/otters", by=OG)),
+        "/short": redirect("/amp/otters", 308),
+    }
+    paths = ("/short", "/amp/otters", "/print/otters", "/otters")
+    async with house.client("owner") as owner, house.client("stranger") as stranger:
+        mine = [await add(owner, web.url + path) for path in paths]
+        assert len({each["user_item_id"] for each in mine}) == 1
+        asked = len(web.requests)
+        again = [
+            await add(client, web.url + path) for client in (owner, stranger) for path in paths
+        ]
+        assert len(web.requests) == asked, "all of them are known by now"
+        assert {each["content_id"] for each in again} == {mine[0]["content_id"]}
+        item_id = mine[0]["user_item_id"]
+        web.pages["/otters"] = page(ARTICLE.replace("crayfish", "salmon"))
+        renewed = (await owner.post(f"/api/v1/items/{item_id}/refresh")).json()
+        assert "salmon" in (await owner.get(f"/api/v1/items/{item_id}")).json()["text"]
+        found = [
+            await add(client, web.url + path) for client in (owner, stranger) for path in paths
+        ]
+        assert {each["content_id"] for each in found[:4]} == {renewed["content_id"]}
+        assert {each["content_id"] for each in found[4:]} == {mine[0]["content_id"]}
+
+
+@pytest.mark.parametrize("target", ["/", "http://other.example/otters", "/gone", "javascript:x"])
+async def test_a_canonical_address_elsewhere_is_ignored(
+    house: House, web: WebServer, target: str
+) -> None:
+    web.pages |= {"/a": page(named(target)), "/b": page(named(target)), "/": page(ARTICLE)}
+    async with house.client("owner") as owner:
+        one, two = [await add(owner, web.url + path) for path in ("/a", "/b")]
+    assert one["user_item_id"] != two["user_item_id"]
+
+
+async def test_a_page_cannot_speak_for_the_page_that_it_names(house: House, web: WebServer) -> None:
+    web.pages |= {
+        "/~mallory/": page(named("/otters", WORDS.replace("crayfish", "poison"))),
+        "/one": page(named("/two")),
+        "/two": page(named("/one")),
+    }
+    async with house.client("owner") as owner, house.client("stranger") as stranger:
+        await add(owner, f"{web.url}/~mallory/")
+        added = await add(stranger, f"{web.url}/otters")
+        text = (await stranger.get(f"/api/v1/items/{added['user_item_id']}")).json()["text"]
+        assert "crayfish" in text and "poison" not in text
+        circle = {
+            (await add(owner, f"{web.url}{path}"))["user_item_id"] for path in ("/one", "/two")
+        }
+        assert len(circle) == 1

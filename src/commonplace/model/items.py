@@ -63,7 +63,8 @@ class Content:
     """The text of a source.
 
     `key` identifies the source: a canonical URL, or a hash within a library. `redirected` are
-    other keys that lead to it: addresses that redirected to this one when they were read.
+    other keys that lead to it: addresses that redirected to this one, or named it as canonical,
+    when they were read. `canonical` is the address that the page names as its own, if it differs.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Content:
     about: Json = field(default_factory=dict)  # title, author, published_at, language
     hash: str = ""  # of the text
     redirected: tuple[str, ...] = ()  # written, not read back
+    canonical: str | None = None  # neither written nor read back
     edit_of: str = ""  # the key of the source, if somebody in the library has edited its text
 
     def __post_init__(self) -> None:
@@ -92,7 +94,7 @@ class Content:
     def edited(self, id: str, text: str, marks: Iterable[Mark], edit_of: str) -> "Content":
         """Return an edited text of this source, which has a key that no source has."""
         return Content(
-            id, f"edit:{id}", text, self.url, segments(marks), self.about, "", (), edit_of
+            id, f"edit:{id}", text, self.url, segments(marks), self.about, edit_of=edit_of
         )
 
 

@@ -41,6 +41,7 @@ class Extracted:
     published_at: datetime | None = None
     language: str | None = None
     links: tuple[str, ...] = ()  # audio and feeds that a page points to, best first
+    address: str | None = None  # that a page declares as its own
     truncated: bool = False  # whether the source says more than this text
     tags: tuple[str, ...] = ()
     front_matter: Json = field(default_factory=dict)  # the rest of it, as an export writes it

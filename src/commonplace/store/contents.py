@@ -16,6 +16,7 @@ _JOBS_OF = f"""library_id IN :libraries AND kind = 'transcribe' AND (library_id,
               (SELECT library_id, id FROM items WHERE {_ITEMS_OF})"""
 _OWN_KEY = "key = 'past:' || id"
 _ONE = "library_id = :library_id AND id = :id"
+_NOT_STORED: dict[str, Any] = {"redirected": (), "canonical": None}
 _COLUMNS = ("id", "key", "edit_of", "hash", "text", "url", "segments", "about", "created_at")
 
 
@@ -186,7 +187,7 @@ def _row(library_id: str, new: Content, at: datetime) -> dict[str, object]:
 
 def _get(tx: Tx, library_id: str, content_id: str) -> Content | None:
     row = tx.one(f"SELECT * FROM contents WHERE {_ONE}", library_id=library_id, id=content_id)
-    return rows.value(Content, row, redirected=()) if row else None
+    return rows.value(Content, row, **_NOT_STORED) if row else None
 
 
 def known_keys(tx: Tx, library_id: str, keys: Sequence[str]) -> set[str]:
@@ -270,7 +271,7 @@ def _by_key(tx: Tx, library_id: str, key: str) -> Content | None:
         library_id=library_id,
         key=key,
     )
-    return rows.value(Content, row, redirected=()) if row else None
+    return rows.value(Content, row, **_NOT_STORED) if row else None
 
 
 def replace_content(tx: Tx, library_id: str, new: Content, at: datetime) -> str:

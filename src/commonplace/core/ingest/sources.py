@@ -34,6 +34,7 @@ SAMPLE_BYTES = 65_536  # that identify a recording; all of it is fetched for tra
 ARTICLE_WORDS = 500  # a page with this much text is an article, even if it plays something
 TITLE = 500
 SPEECH = ("audio/", "video/")
+_SAME_SITE = ("www", "m", "mobile", "amp")  # labels of hosts that show the same pages
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -178,7 +179,10 @@ class Sources:
             found, recording = await self._readable(url, kind, fetched, queue)
             if recording is not None:
                 return _content(url, fetched.url, found, recording, platform="podcast")
-            return _content(url, fetched.url, found, None, kind)
+            return replace(
+                _content(url, fetched.url, found, None, kind),
+                canonical=_canonical_address(fetched.url, found.address),
+            )
 
     async def _video(self, video: str, progress: Progress) -> tuple[Extracted, Json | None]:
         await progress(0.1, "Fetching captions")
@@ -279,6 +283,23 @@ def _other_address(url: str, end: str) -> str | None:
         return None
     end = end if "#" in end or not route else f"{end}#{route}"
     return end if _canonical(end) not in (None, canonical(url)) else None
+
+
+def _canonical_address(url: str, declared: str | None) -> str | None:
+    """Return the address that a page declares, if it is another page of the same site, and not the
+    home page, which many name by mistake."""
+    there, here = _canonical(declared or ""), canonical(url)
+    if there is None or there == here:
+        return None
+    named = urlsplit(there)
+    home = named.path.strip("/") == "" and not named.query
+    return None if home or _site(there) != _site(here) else declared
+
+
+def _site(url: str) -> str:
+    host = urlsplit(url).netloc
+    first, _, rest = host.partition(".")
+    return rest if first in _SAME_SITE else host
 
 
 def _canonical(url: str) -> str | None:

@@ -20,7 +20,7 @@ from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.items.trash import PERMANENT
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
-from commonplace.errors import ForbiddenScope, Invalid, NotFound
+from commonplace.errors import ForbiddenScope, IngestFailed, Invalid, NotFound
 from commonplace.model import (
     INGEST,
     TRANSCRIBE,
@@ -113,12 +113,29 @@ class Library(Service):
         if stored:
             return stored, item
         content = await self._sources.read(url, progress, queue=queue)
-        for key in content.redirected:
-            stored, item = await find(content.key)
+        stored, item = await find(content.key) if content.redirected else (None, None)
+        if content.canonical and stored is None:
+            stored, item = await find(url_key(content.canonical))
             if stored:
-                await self._store.contents.redirect(key, stored)
-                return replace(stored, redirected=content.redirected), item
-        return content, None
+                content = _alias(content, stored)
+            else:
+                content = await self._read_canonical(content, queue)
+        if stored is None:
+            return content, None
+        for key in content.redirected:
+            await self._store.contents.redirect(key, stored)
+        return replace(stored, redirected=content.redirected), item
+
+    async def _read_canonical(self, content: Content, queue: str) -> Content:
+        """Return the page that another one names as canonical, from its own address: a page could
+        put words into the mouth of any other. If that cannot be read, return the page itself."""
+        if not content.canonical:
+            return content
+        try:
+            named = await self._sources.read(content.canonical, queue=queue)
+        except IngestFailed:
+            return content
+        return content if recording_of(named) is not None else _alias(content, named)
 
     async def keep(
         self,
@@ -209,6 +226,7 @@ class Library(Service):
         ):
             raise Invalid("Only web pages and documents can be refreshed.")
         content = await self._sources.read(item.url, queue=caller.queue)
+        content = await self._read_canonical(content, caller.queue)
         if recording_of(content) is not None:
             raise Invalid("The URL now leads to a recording. Add it as a new item.")
 
@@ -402,3 +420,10 @@ class Library(Service):
         jobs = await self._store.jobs.retry(caller.scope, item.id)
         await self._wake.signal()
         return jobs
+
+
+def _alias(content: Content, canonical: Content) -> Content:
+    """Return the canonical page of a content, to which its addresses lead, too."""
+    keys = dict.fromkeys((*canonical.redirected, content.key, *content.redirected))
+    keys.pop(canonical.key, None)
+    return replace(canonical, redirected=tuple(keys))

@@ -59,6 +59,7 @@ def read(source: Source, caps: Caps) -> Extracted:
         published_at=declared.published_at or parse_date(about.date),
         language=language,
         links=links,
+        address=declared.address,
     )
 
 
