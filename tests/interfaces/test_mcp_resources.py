@@ -249,3 +249,22 @@ async def test_readers_are_not_offered_prompts_that_write(house: House, era: str
         with pytest.raises(MCPError, match="Unknown prompt"):
             await client.get_prompt("decide", {"decision": "x"})
     assert names == ["start", "recall", "review_memory"]
+
+
+@pytest.mark.parametrize("path", ["/mcp/knowledge", "/mcp/disks", "/mcp/core", "/mcp/graph"])
+async def test_prompts_name_only_tools_of_their_endpoint(house: House, era: str, path: str) -> None:
+    async with connected(house, "owner", era, path) as client:
+        tools = {each.name for each in (await client.list_tools()).tools}
+        names = [each.name for each in (await client.list_prompts()).prompts]
+        if keeps := {"remember", "manage"} <= tools:
+            await client.get_prompt("decide", {"decision": "x"})
+        else:
+            ref = PromptReference(type="ref/prompt", name="wrap_up")
+            for asked in (
+                client.get_prompt("decide", {"decision": "x"}),
+                client.complete(ref, {"name": "project", "value": ""}),
+            ):
+                with pytest.raises(MCPError) as caught:
+                    await asked
+                assert caught.value.error.code == -32602
+    assert names == [name for name in PROMPTS if keeps or name not in ("wrap_up", "decide")]

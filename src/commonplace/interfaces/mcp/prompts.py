@@ -1,6 +1,6 @@
 """Prompts, which agents show as slash commands: how to work with the library, and what it holds."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,10 @@ class Kind:
     description: str
     arguments: dict[str, tuple[str, bool]]  # what each one is, and whether it is required
     tell: Callable[[Services, Caller, dict[str, str]], Awaitable[Told]]
-    writes: bool = False
+    tools: frozenset[str] = frozenset()  # of writers; it tells the agent to use them
 
 
+KEEPING = frozenset({"remember", "manage"})
 PROJECT = ("Id, title or repository URL of the project", False)
 
 
@@ -130,14 +131,14 @@ PROMPTS = {
         "Keep what this session decided and learned",
         {"notes": ("What must not be forgotten", False), "project": PROJECT},
         _wrap_up,
-        writes=True,
+        tools=KEEPING,
     ),
     "decide": Kind(
         "Decide",
         "Keep a decision, and correct earlier ones",
         {"decision": ("What was decided", True)},
         _decide,
-        writes=True,
+        tools=KEEPING,
     ),
     "review_memory": Kind(
         "Review memory", "Go through the memories that wait for review", {}, _review
@@ -146,8 +147,11 @@ PROMPTS = {
 
 
 class Prompts:
-    def __init__(self, services: Services, get_caller: GetCaller) -> None:
+    """The prompts of an endpoint: those whose tools it has."""
+
+    def __init__(self, services: Services, get_caller: GetCaller, tools: Collection[str]) -> None:
         self._services, self._get_caller = services, get_caller
+        self.known = {name: kind for name, kind in PROMPTS.items() if kind.tools <= {*tools}}
 
     async def listing(self, ctx: Any, params: PaginatedRequestParams | None) -> ListPromptsResult:
         if params is not None and params.cursor is not None:
@@ -164,15 +168,15 @@ class Prompts:
                         for each, (about, required) in kind.arguments.items()
                     ],
                 )
-                for name, kind in PROMPTS.items()
-                if can_write or not kind.writes
+                for name, kind in self.known.items()
+                if can_write or not kind.tools
             ]
         )
 
     async def get(self, ctx: Any, params: GetPromptRequestParams) -> GetPromptResult:
         caller = await self._get_caller(ctx)
-        kind = PROMPTS.get(params.name)
-        if kind is None or (kind.writes and not caller.can_write):
+        kind = self.known.get(params.name)
+        if kind is None or (kind.tools and not caller.can_write):
             raise Invalid(f"Unknown prompt {params.name[:100]!r}; prompts/list names them.")
         told = await kind.tell(self._services, caller, _checked(kind, params.arguments or {}))
         messages = [PromptMessage(role="user", content=TextContent(type="text", text=told.text))]

@@ -31,7 +31,7 @@ from commonplace.errors import Invalid, NotFound
 from commonplace.interfaces.actions.fields import parse
 from commonplace.interfaces.actions.items import FETCH_CHARS, on_one_line
 from commonplace.interfaces.actions.shapes import Call
-from commonplace.interfaces.mcp.prompts import PROMPTS
+from commonplace.interfaces.mcp.prompts import Prompts
 from commonplace.interfaces.mcp.tools import TOOLS, ActionTool
 from commonplace.model import (
     Caller,
@@ -72,8 +72,8 @@ GetCaller = Callable[[Any], Awaitable[Caller]]
 class Resources:
     """The handlers of resources; everything is read by the core's verbs, in the caller's scope."""
 
-    def __init__(self, services: Services, get_caller: GetCaller) -> None:
-        self._services, self._get_caller = services, get_caller
+    def __init__(self, services: Services, get_caller: GetCaller, prompts: Prompts) -> None:
+        self._services, self._get_caller, self._prompts = services, get_caller, prompts
         self._fixed = {
             "health": self._health,
             "stats": self._stats,
@@ -132,7 +132,7 @@ class Resources:
         """Complete ids by title. In prompts, `project` is completed by its title."""
         caller, argument = await self._get_caller(ctx), params.argument
         if params.ref.type == "ref/prompt":
-            prompt = PROMPTS.get(params.ref.name)
+            prompt = self._prompts.known.get(params.ref.name)
             if prompt is None or argument.name not in prompt.arguments:
                 raise Invalid(f"No prompt {params.ref.name[:200]!r} with `{argument.name[:100]}`.")
             found = await self._titles(caller, argument.value) if argument.name == "project" else []

@@ -207,8 +207,8 @@ class Toolset:
                 _meta=IDENTITY if modern else None,
             )
 
-        resources = Resources(self._services, get_caller)
-        prompts = Prompts(self._services, get_caller)
+        prompts = Prompts(self._services, get_caller, self._tools)
+        resources = Resources(self._services, get_caller, prompts)
         return new_server(
             instructions(list(self._tools)),
             address(self._services.settings),
