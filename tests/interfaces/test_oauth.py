@@ -784,11 +784,15 @@ async def test_sixteen_refreshes_at_once_on_postgres(
 
 async def test_registration_and_tokens_are_limited_by_address(house: House) -> None:
     program = Program(house.client())
+    for _ in range(11):
+        hostile = await program.register(redirect_uris=["javascript:alert(1)"])
+        assert hostile.json()["error"] == "invalid_redirect_uri"
     statuses = [(await program.register()).status_code for _ in range(11)]
     assert statuses == [201] * 10 + [429]
     answer = await program.register()
     assert int(answer.headers["retry-after"]) > 0
     assert answer.json()["error"] == "temporarily_unavailable"
+    assert "Registration limit reached: 10 per hour" in answer.json()["error_description"]
     refused = [(await program.renew("cr_wrong")).status_code for _ in range(61)]
     assert refused == [400] * 60 + [429]
     elsewhere = Program(

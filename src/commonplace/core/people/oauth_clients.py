@@ -70,7 +70,8 @@ class OAuthClients:
         self, name: str, redirect_uris: list[str], address: str, *, confidential: bool
     ) -> tuple[OAuthClient, str | None]:
         """Register a client that asks for it, and return it with its secret if it wants one."""
-        await self.limit("oauth-register", address, REGISTRATIONS, HOUR)
+        check_redirects(redirect_uris, own_schemes=True)  # what is refused does not count
+        await self.limit("registration", address, REGISTRATIONS, HOUR)
         return await self._add(name, redirect_uris, ClientSource.REGISTERED, confidential)
 
     async def create(self, name: str, redirect_uris: list[str]) -> tuple[OAuthClient, str]:
@@ -88,9 +89,15 @@ class OAuthClients:
             raise NotFound("There is no such client; `commonplace oauth client list` shows them.")
 
     async def limit(self, what: str, address: str, amount: int, seconds: int) -> None:
-        window = await self._limits.hit(f"{what}:{address}", amount, seconds)
+        """Count a request from an address. Raises RateLimited."""
+        window = await self._limits.hit(f"oauth {what}:{address}", amount, seconds)
         if not window.allowed:
-            raise RateLimited(whole_seconds(window.reset))
+            wait, period = whole_seconds(window.reset), "hour" if seconds == HOUR else "minute"
+            raise RateLimited(
+                wait,
+                f"{what.capitalize()} limit reached: {amount} per {period} for this address. "
+                f"Retry in {wait} s.",
+            )
 
     async def _stored(self, client_id: str) -> OAuthClient | None:
         is_id = client_id.startswith(PREFIX) and client_id.isascii() and client_id.isprintable()
@@ -114,7 +121,7 @@ class OAuthClients:
     async def _described(self, url: str, address: str) -> OAuthClient:
         until, known = self._documents.get(url, (now(), ""))
         if until <= now():
-            await self.limit("oauth-document", address, DOCUMENTS, HOUR)
+            await self.limit("client document", address, DOCUMENTS, HOUR)
             try:
                 body, kept = await self._fetch(url)
                 known = read_document(url, body)

@@ -90,7 +90,7 @@ def _error(code: str, description: str, status: int = 400) -> Response:
 
 
 async def _limit(services: Services, request: Request) -> None:
-    await services.oauth.clients.limit("oauth-token", _address(request), TOKENS_A_MINUTE, 60)
+    await services.oauth.clients.limit("token request", _address(request), TOKENS_A_MINUTE, 60)
 
 
 def _address(request: Request) -> str:
