@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from typing import Any, get_type_hints
 from commonplace.errors import ConfigurationError
 
 PREFIX = "COMMONPLACE_"
+_ORIGIN = re.compile(r"https?://[^\s/?#@]+/?")
 _BOOLEANS = {
     **dict.fromkeys(("true", "1", "yes", "on"), True),
     **dict.fromkeys(("false", "0", "no", "off"), False),
@@ -219,9 +221,8 @@ class Settings:
     def _require_sense(self) -> None:
         rules = {
             "PORT must be at most 65535": self.port <= 65535,
-            "PUBLIC_URL must begin with http:// or https://": _begins(
-                self.public_url, "http://", "https://"
-            ),
+            "PUBLIC_URL must be http:// or https:// and a host, without a path": not self.public_url
+            or _ORIGIN.fullmatch(self.public_url) is not None,
             "URL must begin with http:// or https://": _begins(self.url, "http://", "https://"),
             "REDIS_URL must begin with redis://, rediss:// or unix://": _begins(
                 self.redis_url, "redis://", "rediss://", "unix://"

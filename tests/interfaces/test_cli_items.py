@@ -205,6 +205,7 @@ def test_settings_that_are_wrong_are_named(cli: Commands) -> None:
         ("SEMANTIC_WEIGHT", "1.1"),
         ("MCP_ERRORS", "http"),
         ("PUBLIC_URL", "kb.example.com"),
+        ("PUBLIC_URL", "https://example.com/kb"),  # clients look for metadata at the root
         ("REDIS_URL", "http://localhost"),
         ("JWT_SECRET", "short"),
     ],
