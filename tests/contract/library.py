@@ -170,5 +170,5 @@ class Library:
         return [titles[hit.section_id] for hit in hits]
 
     async def section_ids(self, item: Item) -> list[int]:
-        found = await self.store.sections.without_vectors([item.id], "no such stamp")
-        return [section_id for _, _, section_id, _ in found]
+        found = await self.store.sections.without_vectors({self.id: [item.id]}, "no such stamp")
+        return [lacks.section_id for lacks in found]

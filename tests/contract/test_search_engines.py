@@ -101,10 +101,12 @@ async def both(data_dir: Path, postgres_url: str, new_schema: str) -> AsyncItera
         libraries.append(library)
         items.append(own)
         folders.append(its_folders)
-        found = await store.sections.without_vectors([item.id for item in own], "none")
-        by_place = {(item_id, section.position): id for item_id, _, id, section in found}
+        found = await store.sections.without_vectors(
+            {library.id: [item.id for item in own]}, "none"
+        )
+        by_place = {(item_id, section.position): id for _, item_id, _, id, section in found}
         sections.append([by_place[item.id, n] for item in own for n in range(PARTS)])
-    texts = [section.text for _, _, _, section in found]
+    texts = [section.text for *_, section in found]
     yield Both(libraries, items, folders, sections, texts, [])
     for store in stores:
         await store.close()

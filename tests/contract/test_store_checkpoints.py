@@ -384,7 +384,7 @@ async def test_what_changes_while_it_is_written_is_read_again(
         first.append(next(arrays))
     await ann.store.items.delete(ann.scope(), other.id)
     await ann.store.sections.set_vectors(
-        STAMP, [(n, packed(UP)) for n in await ann.section_ids(item)]
+        STAMP, {ann.id: [(n, packed(UP)) for n in await ann.section_ids(item)]}
     )
     await ann.add("quartz", title="c", vectors=[UP])
     assert len(await ann.found("quartz")) == 3

@@ -108,9 +108,9 @@ async def test_passages_and_vectors_are_known_once_all_of_them_are_there(
     known = partial(sections.of_content, bob.id, content)
     assert await known("Rocks", STAMP) == []
     one, two = await ann.section_ids(item)
-    await sections.set_vectors(STAMP, [(one, bytes(32))])
+    await sections.set_vectors(STAMP, {ann.id: [(one, bytes(32))]})
     assert await known("Rocks", STAMP) == []
-    await sections.set_vectors(STAMP, [(two, bytes(32))])
+    await sections.set_vectors(STAMP, {ann.id: [(two, bytes(32))]})
     assert [(s.text, s.vector) for s in await known("Rocks", STAMP)] == [
         ("quartz", bytes(32)),
         ("mica", bytes(32)),

@@ -242,7 +242,7 @@ async def test_another_embedder_gets_another_index(
     ids = [id for item in items for id in await ann.section_ids(item)]
     other = "it's:another/8"
     await ann.store.sections.set_vectors(
-        other, [(id, unit(range(1, 9)).astype(np.float16).tobytes()) for id in ids]
+        other, {ann.id: [(id, unit(range(1, 9)).astype(np.float16).tobytes()) for id in ids]}
     )
     assert await ann.store.sections.has_other_stamp(STAMP, ann.scope())
     assert not await ann.store.sections.has_other_stamp(other, ann.scope())

@@ -72,7 +72,7 @@ async def test_the_state_changes_with_whatever_a_map_shows(ann: Library, bob: Li
     await items.file(ann.scope(), ItemRef(id=one.id), [folder], token_id=None)
     assert await is_new()
     await ann.store.sections.set_vectors(
-        STAMP, [(n, packed(unit([1] * 16))) for n in await ann.section_ids(one)]
+        STAMP, {ann.id: [(n, packed(unit([1] * 16))) for n in await ann.section_ids(one)]}
     )
     assert await is_new()
     await items.delete(ann.scope(), two.id)

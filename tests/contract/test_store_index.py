@@ -183,7 +183,9 @@ async def test_searches_see_all_that_stands_while_much_else_changes(
         )
         ids = await ann.section_ids(brief)
         await items.file(ann.scope(), ItemRef(id=moving.id), [other], token_id=None)
-        await sections.set_vectors(STAMP, [(i, packed(UP)) for i in await ann.section_ids(moving)])
+        await sections.set_vectors(
+            STAMP, {ann.id: [(i, packed(UP)) for i in await ann.section_ids(moving)]}
+        )
         await items.unfile(ann.scope(), ItemRef(id=moving.id), other)
         await items.delete(ann.scope(), brief.id)
         deleted |= set(ids)

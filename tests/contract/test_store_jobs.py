@@ -165,7 +165,7 @@ async def test_embedding_is_queued_once_for_what_lacks_it(ann: Library, bob: Lib
     assert {j.item_id for j in taken} >= {old.id, bare.id}
     assert done.id not in {j.item_id for j in taken}
     await ann.store.sections.set_vectors(
-        STAMP, [(s, packed(vector)) for s in await bob.section_ids(bare)]
+        STAMP, {bob.id: [(s, packed(vector)) for s in await bob.section_ids(bare)]}
     )
     await jobs.finish("w", [j.id for j in taken])
     assert await jobs.enqueue_embedding(STAMP) == 2, (

@@ -244,9 +244,9 @@ async def test_what_lacks_a_vector_is_listed_in_order(ann: Library) -> None:
     vector = unit(range(1, 17))
     items = [await ann.add(f"first {n}\n\nsecond {n}", title=f"t{n}") for n in range(3)]
     done = (await ann.section_ids(items[1]))[0]
-    await ann.store.sections.set_vectors(STAMP, [(done, packed(vector))])
-    listed = await ann.store.sections.without_vectors([i.id for i in items[:2]], STAMP)
-    assert [(item_id, title, section.text) for item_id, title, _, section in listed] == sorted(
+    await ann.store.sections.set_vectors(STAMP, {ann.id: [(done, packed(vector))]})
+    listed = await ann.store.sections.without_vectors({ann.id: [i.id for i in items[:2]]}, STAMP)
+    assert [(item_id, title, section.text) for _, item_id, title, _, section in listed] == sorted(
         [
             (items[0].id, "t0", "first 0"),
             (items[0].id, "t0", "second 0"),
@@ -254,7 +254,7 @@ async def test_what_lacks_a_vector_is_listed_in_order(ann: Library) -> None:
         ],
         key=lambda row: row[0],
     )
-    assert await ann.store.sections.without_vectors([], STAMP) == []
+    assert await ann.store.sections.without_vectors({}, STAMP) == []
 
 
 @contextmanager

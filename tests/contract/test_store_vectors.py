@@ -82,7 +82,7 @@ async def test_vectors_of_another_model_lie_beside_and_are_never_mixed(ann: Libr
         hit.section_id for hit in await sections.nearest(ann.scope(), sixteen, STAMP, 5)
     ]
     assert await sections.nearest(ann.scope(), sixteen, "never used/16", 5) == []
-    await sections.set_vectors(STAMP, [(old_id, packed(sixteen))])
+    await sections.set_vectors(STAMP, {ann.id: [(old_id, packed(sixteen))]})
     assert await sections.nearest(ann.scope(), three, "tiny/3", 5) == [], (
         "a section has one vector, the last"
     )
@@ -95,9 +95,9 @@ async def test_a_section_that_is_gone_gets_no_vector(ann: Library) -> None:
     await ann.store.items.delete(ann.scope(), gone.id)
     vector = unit(range(1, 17))
     await ann.store.sections.set_vectors(
-        STAMP, [(section_id, packed(vector)) for section_id in ids]
+        STAMP, {ann.id: [(section_id, packed(vector)) for section_id in ids]}
     )
-    await ann.store.sections.set_vectors(STAMP, [])
+    await ann.store.sections.set_vectors(STAMP, {ann.id: []})
     assert [
         hit.section_id for hit in await ann.store.sections.nearest(ann.scope(), vector, STAMP, 5)
     ] == ids[:1]

@@ -78,7 +78,7 @@ class World:
             ids = await self.library.section_ids(item)
             kept.vectors, kept.stamp = {section_id: self.vector() for section_id in ids}, STAMP
             await store.sections.set_vectors(
-                STAMP, [(i, packed(v)) for i, v in kept.vectors.items()]
+                STAMP, {self.library.id: [(i, packed(v)) for i, v in kept.vectors.items()]}
             )
         return None
 

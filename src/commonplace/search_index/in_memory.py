@@ -54,23 +54,28 @@ class InMemoryIndex(SectionIndex):
         if item_ids:
             change_log.note(tx, [(library_id, item_id) for item_id in item_ids])
 
-    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
+    def set_vectors(
+        self, tx: Tx, library_id: str, stamp: str, vectors: Sequence[tuple[int, bytes]]
+    ) -> None:
         tx.many(
             """INSERT INTO vectors (library_id, item_id, section_id, stamp, vector)
-               SELECT library_id, item_id, id, :stamp, :vector FROM sections WHERE id = :id
+               SELECT library_id, item_id, id, :stamp, :vector FROM sections
+               WHERE id = :id AND library_id = :library_id
                ON CONFLICT (library_id, item_id, section_id) DO UPDATE
                SET stamp = excluded.stamp, vector = excluded.vector""",
             [
-                {"id": section_id, "stamp": stamp, "vector": vector}
+                {"library_id": library_id, "id": section_id, "stamp": stamp, "vector": vector}
                 for section_id, vector in vectors
             ],
         )
-        given = tx.all(
-            "SELECT DISTINCT library_id, item_id FROM sections WHERE id IN :ids",
+        given = tx.column(
+            """SELECT DISTINCT item_id FROM sections
+               WHERE id IN :ids AND library_id = :library_id""",
+            library_id=library_id,
             ids=[section_id for section_id, _ in vectors],
         )
         if given:
-            change_log.note(tx, [(row["library_id"], row["item_id"]) for row in given])
+            change_log.note(tx, [(library_id, item_id) for item_id in given])
 
     def matches(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None

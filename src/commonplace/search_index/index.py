@@ -60,8 +60,10 @@ class SectionIndex(ABC):
         """Record that a folder with these items was deleted."""
 
     @abstractmethod
-    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store float16 vectors by section id; deleted sections are passed over."""
+    def set_vectors(
+        self, tx: Tx, library_id: str, stamp: str, vectors: Sequence[tuple[int, bytes]]
+    ) -> None:
+        """Store a library's float16 vectors by section id; deleted sections are passed over."""
 
     def vectors(
         self, tx: Tx, library_id: str, item_ids: Sequence[str]

@@ -29,7 +29,9 @@ class Candidates(Table):
     def put(self, tx: Tx, candidates: Sequence[Candidate]) -> None:
         """Insert candidates; those that exist stay as they are."""
         known = tx.column(
-            "SELECT id FROM candidates WHERE id IN :ids", ids=[each.id for each in candidates]
+            "SELECT id FROM candidates WHERE library_id IN :libraries AND id IN :ids",
+            libraries=sorted({each.library_id for each in candidates}),
+            ids=[each.id for each in candidates],
         )
         tx.many(_INSERT, [_values(candidate) for candidate in candidates])
         for new in candidates:

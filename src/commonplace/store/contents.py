@@ -160,7 +160,8 @@ class Quotas(Table):
         if cap and _used(tx, job.library_id, person_id, month) + seconds > cap:
             return False
         tx.run(
-            "INSERT INTO transcriptions VALUES (:library_id, :id, :person_id, :month, :seconds)",
+            """INSERT INTO transcriptions (library_id, id, person_id, month, seconds)
+               VALUES (:library_id, :id, :person_id, :month, :seconds)""",
             person_id=person_id,
             month=month,
             seconds=seconds,

@@ -1,8 +1,9 @@
 """Sections: read them, search them, and store their vectors."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,16 @@ _ADDED_BY = (
 )
 _VECTORS = """JOIN vectors AS v ON v.library_id = s.library_id AND v.item_id = s.item_id
               AND v.section_id = s.id AND v.stamp = :stamp"""
+
+
+class Lacking(NamedTuple):
+    """A section without a vector."""
+
+    library_id: str
+    item_id: str
+    title: str
+    section_id: int
+    section: Section
 
 
 class Sections(IndexedTable):
@@ -311,31 +322,37 @@ class Sections(IndexedTable):
 
     @reads
     def without_vectors(
-        self, tx: Tx, item_ids: Sequence[str], stamp: str, limit: int = 100_000
-    ) -> list[tuple[str, str, int, Section]]:
-        """Return (item id, title, section id, section) of sections without a vector of this
-        stamp, by item and position."""
-        found: list[tuple[str, str, int, Section]] = []
-        for start in range(0, len(item_ids), _CHUNK):
-            found += [
-                (row["item_id"], row["title"], row["id"], rows.section(row))
-                for row in tx.all(
-                    f"""SELECT s.* FROM items AS i
-                        JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
-                        LEFT {_VECTORS}
-                        WHERE i.id IN :ids AND v.section_id IS NULL
-                        ORDER BY s.item_id, s.position LIMIT :limit""",
-                    ids=list(item_ids[start : start + _CHUNK]),
-                    stamp=stamp,
-                    limit=limit - len(found),
-                )
-            ]
+        self, tx: Tx, items: Mapping[str, Sequence[str]], stamp: str, limit: int = 100_000
+    ) -> list[Lacking]:
+        """Return the sections without a vector of this stamp of each library's items, by item and
+        position."""
+        found: list[Lacking] = []
+        for library_id, item_ids in items.items():
+            for start in range(0, len(item_ids), _CHUNK):
+                found += [
+                    Lacking(library_id, row["item_id"], row["title"], row["id"], rows.section(row))
+                    for row in tx.all(
+                        f"""SELECT s.* FROM items AS i
+                            JOIN sections AS s ON s.library_id = i.library_id AND s.item_id = i.id
+                            LEFT {_VECTORS}
+                            WHERE i.library_id = :library_id AND i.id IN :ids
+                            AND v.section_id IS NULL
+                            ORDER BY s.item_id, s.position LIMIT :limit""",
+                        library_id=library_id,
+                        ids=list(item_ids[start : start + _CHUNK]),
+                        stamp=stamp,
+                        limit=limit - len(found),
+                    )
+                ]
         return found
 
     @writes
-    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        """Store float16 vectors by section id; deleted sections are passed over."""
-        self._index.set_vectors(tx, stamp, vectors)
+    def set_vectors(
+        self, tx: Tx, stamp: str, vectors: Mapping[str, Sequence[tuple[int, bytes]]]
+    ) -> None:
+        """Store each library's float16 vectors by section id; deleted sections are passed over."""
+        for library_id in sorted(vectors):
+            self._index.set_vectors(tx, library_id, stamp, vectors[library_id])
 
     async def maintain(self, library_id: str, stamp: str) -> None:
         """Make or drop the indexes that the size of a library asks for."""

@@ -114,7 +114,7 @@ def leave(tx: Tx, library_id: str, key: str) -> None:
     else it is the text that the others have."""
     # Locked first, as by those who take it.
     row = tx.all(
-        "UPDATE sources SET key = key WHERE key = :key RETURNING content_id, hash", key=key
+        "UPDATE sources SET hash = hash WHERE key = :key RETURNING content_id, hash", key=key
     )
     tx.run(
         "DELETE FROM source_libraries WHERE key = :key AND library_id = :library_id",

@@ -50,8 +50,9 @@ class Statistics(IndexedTable):
             int(
                 tx.scalar(
                     f"""SELECT coalesce(sum(length(c.text)), 0) FROM contents AS c
-                        WHERE c.id IN (SELECT i.content_id FROM items AS i
-                                       WHERE {scope_sql.visible(scope)})""",
+                        WHERE c.library_id = :library_id AND c.id IN (
+                            SELECT i.content_id FROM items AS i
+                            WHERE {scope_sql.visible(scope)})""",
                     **scope_sql.within(scope),
                 )
             ),

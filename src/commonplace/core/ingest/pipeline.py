@@ -5,7 +5,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -154,29 +154,29 @@ class EmbedJobs:
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
         stamp = self._embedder.stamp
-        item_ids = [job.item_id for job in jobs if job.item_id]
-        while lacking := await self._store.sections.without_vectors(item_ids, stamp, IN_MEMORY):
-            documents = [list(group) for _, group in groupby(lacking, key=lambda found: found[0])]
+        items: dict[str, list[str]] = {}
+        for job in jobs:
+            if job.item_id:
+                items.setdefault(job.library_id, []).append(job.item_id)
+        while lacking := await self._store.sections.without_vectors(items, stamp, IN_MEMORY):
+            documents = [list(group) for _, group in groupby(lacking, attrgetter("item_id"))]
             parts = [
                 document[start : start + AT_ONCE]
                 for document in documents
                 for start in range(0, len(document), AT_ONCE)
             ]
             for batch in _batches(parts, len, AT_ONCE):
-                vectors = await self._embedder.documents(
+                found = await self._embedder.documents(
                     [
-                        [embedding_text(title, section) for _, title, _, section in document]
+                        [embedding_text(lacks.title, lacks.section) for lacks in document]
                         for document in batch
                     ]
                 )
-                await self._store.sections.set_vectors(
-                    stamp,
-                    [
-                        (section_id, packed(vector))
-                        for document, found in zip(batch, vectors, strict=True)
-                        for (_, _, section_id, _), vector in zip(document, found, strict=True)
-                    ],
-                )
+                vectors: dict[str, list[tuple[int, bytes]]] = {}
+                for lacks, vector in zip(chain(*batch), chain(*found), strict=True):
+                    own = vectors.setdefault(lacks.library_id, [])
+                    own.append((lacks.section_id, packed(vector)))
+                await self._store.sections.set_vectors(stamp, vectors)
 
 
 @dataclass(eq=False)

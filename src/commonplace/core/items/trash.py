@@ -44,7 +44,7 @@ class Trash(Service):
         exist. A disk is not published again."""
         item = await self._store.items.restore(caller.scope, ItemRef.parse(item_id), self._since)
         if item.in_kb and await self._store.sections.without_vectors(
-            [item.id], self._embedder.stamp, 1
+            {item.library_id: [item.id]}, self._embedder.stamp, 1
         ):  # another embedder is in use by now
             await self._store.jobs.enqueue([job_for(item, EMBED)])
         await self._wake.signal()  # for jobs that were open

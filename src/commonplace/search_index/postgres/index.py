@@ -60,16 +60,17 @@ class PostgresIndex(SectionIndex):
     def drop_folder(self, tx: Tx, library_id: str, folder_id: str, item_ids: Sequence[str]) -> None:
         self._note(tx, [Change(library_id, dropped=folder_id)])
 
-    def set_vectors(self, tx: Tx, stamp: str, vectors: Sequence[tuple[int, bytes]]) -> None:
-        ids = [section_id for section_id, _ in vectors]
-        owners = {
-            section_id: (library_id, item_id)
-            for section_id, library_id, item_id in tx.tuples(
-                """SELECT id, library_id, item_id FROM sections
-                   WHERE id IN :ids ORDER BY id FOR KEY SHARE""",
-                ids=ids,
+    def set_vectors(
+        self, tx: Tx, library_id: str, stamp: str, vectors: Sequence[tuple[int, bytes]]
+    ) -> None:
+        items = dict(
+            tx.tuples(
+                """SELECT id, item_id FROM sections WHERE library_id = :library_id AND id IN :ids
+                   ORDER BY id FOR KEY SHARE""",
+                library_id=library_id,
+                ids=[section_id for section_id, _ in vectors],
             )
-        }
+        )
         tx.many(
             """INSERT INTO vectors (library_id, item_id, section_id, stamp, embedding)
                VALUES (:library_id, :item_id, :id, :stamp, :vector)
@@ -77,18 +78,18 @@ class PostgresIndex(SectionIndex):
                SET stamp = excluded.stamp, embedding = excluded.embedding""",
             [
                 {
-                    "library_id": owners[section_id][0],
-                    "item_id": owners[section_id][1],
+                    "library_id": library_id,
+                    "item_id": items[section_id],
                     "id": section_id,
                     "stamp": stamp,
                     "vector": encoding.halfvec(vector),
                 }
                 for section_id, vector in vectors
-                if section_id in owners
+                if section_id in items
             ],
         )
-        libraries = {library_id for library_id, _ in owners.values()}
-        self._note(tx, [Change(library_id, stamp=stamp) for library_id in libraries])
+        if items:
+            self._note(tx, [Change(library_id, stamp=stamp)])
 
     def matches(
         self, tx: Tx, scope: Scope, question: Question, where: ItemFilter | None

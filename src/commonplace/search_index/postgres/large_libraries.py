@@ -190,19 +190,25 @@ def _schemas(tx: Tx) -> tuple[str, str]:
 
 
 def _unused(tx: Tx, prefix: str, keep: str) -> list[str]:
-    return tx.column(
-        """SELECT c.relname::text FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
+    found = tx.tuples(
+        """SELECT c.relname::text, substr(c.relname, :start, 32)::uuid::text,
+                  c.relname ^@ :prefix AND (c.relname <> :keep OR NOT i.indisvalid)
+           FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'i'
-           AND c.relname ^@ :every AND (
-               c.relname ^@ :prefix AND (c.relname <> :keep OR NOT i.indisvalid)
-               OR NOT EXISTS (SELECT 1 FROM scope_sizes AS s WHERE s.folder_id = :whole
-                              AND s.library_id = substr(c.relname, :start, 32)::uuid::text))""",
+           AND c.relname ^@ :every""",
         every=_NAME,
         prefix=prefix,
         keep=keep,
-        whole=WHOLE,
         start=len(_NAME) + 1,
     )
+    there = set(
+        tx.column(
+            "SELECT library_id FROM scope_sizes WHERE library_id IN :ids AND folder_id = :whole",
+            ids=[library_id for _, library_id, _ in found],
+            whole=WHOLE,
+        )
+    )
+    return [name for name, library_id, ours in found if ours or library_id not in there]
 
 
 def _is_there(tx: Tx, name: str) -> bool:

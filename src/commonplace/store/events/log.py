@@ -135,6 +135,12 @@ def _write(tx: Tx, entries: list[_Entry]) -> None:
         )
 
 
+_OPEN = """SELECT count(*) || ':' || coalesce(max(updated_at), 0) || ':'
+                  || coalesce(sum(progress), 0)
+           FROM (SELECT updated_at, progress FROM jobs WHERE library_id = :library_id
+                 AND state IN ('queued', 'running') LIMIT 1000) AS j"""
+
+
 class Events(Table):
     @reads
     def list_after(
@@ -168,18 +174,15 @@ class Events(Table):
     def latest(self, tx: Tx, library_ids: Collection[str]) -> dict[str, tuple[int, str]]:
         """Return the number of each library's last event, and a mark that differs when its open
         jobs have changed; of very many, only the first are looked at."""
-        return {
-            library_id: (last or 0, jobs)
-            for library_id, last, jobs in tx.tuples(
-                """SELECT l.id, c.last, (
-                       SELECT count(*) || ':' || coalesce(max(j.updated_at), 0)
-                           || ':' || coalesce(sum(j.progress), 0)
-                       FROM (SELECT updated_at, progress FROM jobs WHERE library_id = l.id
-                             AND state IN ('queued', 'running') LIMIT 1000) AS j)
-                   FROM libraries AS l LEFT JOIN event_counters AS c ON c.library_id = l.id
-                   WHERE l.id IN :ids""",
+        last = dict(
+            tx.tuples(
+                "SELECT library_id, last FROM event_counters WHERE library_id IN :ids",
                 ids=sorted(library_ids),
             )
+        )
+        return {
+            library_id: (last.get(library_id, 0), str(tx.scalar(_OPEN, library_id=library_id)))
+            for library_id in library_ids
         }
 
     @reads
