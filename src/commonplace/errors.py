@@ -112,6 +112,21 @@ class QuotaExceeded(CommonplaceError):
     code = "quota_exceeded"
 
 
+class LibraryFull(QuotaExceeded):
+    """A library holds as many items, sections or megabytes as the server allows."""
+
+    def __init__(self, resource: str, cap: int, used: float) -> None:
+        setting = "MB" if resource == "megabytes" else resource.upper()
+        super().__init__(
+            f"The library holds {used:,} {resource} of at most {cap:,}, its trash included "
+            f"(COMMONPLACE_QUOTA_{setting}), and this would exceed it; nothing was stored. Delete "
+            "something and empty the trash, or ask whoever runs the server for more.",
+            resource=resource,
+            cap=cap,
+            used=used,
+        )
+
+
 class IngestFailed(CommonplaceError):
     """The source could not be fetched or read; nothing was stored."""
 

@@ -139,6 +139,14 @@ class Settings:
         True, "Keep uploaded files as long as their items. off: only their text is stored."
     )
 
+    quota_items: int = setting(0, "Items that a library may hold, its trash included. 0: any.")
+    quota_sections: int = setting(
+        0, "Sections (passages) that a library may hold, its trash included. 0: any."
+    )
+    quota_mb: int = setting(
+        0,
+        "Megabytes of text and uploaded files that a library may hold, its trash included. 0: any.",
+    )
     trash_days: int = setting(
         30, "Days that deleted items stay in the trash. 0: they are deleted at once."
     )

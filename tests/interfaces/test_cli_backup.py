@@ -20,6 +20,7 @@ DERIVED = {
     "sequences",
     "vectors",
     "sqlite_sequence",
+    "usage",
 }
 
 

@@ -108,7 +108,18 @@ def test_every_reference_leads_somewhere_and_every_schema_is_used() -> None:
 # -- what can happen
 
 BODY, ALWAYS = {"400", "413", "415"}, {"401", "422", "429", "503"}
-QUOTA = {"add_to_knowledge", "finalize_recording", "finalize_document", "retry_item"}
+QUOTA = {
+    *("add_to_knowledge", "finalize_recording", "finalize_document", "retry_item", "update_item"),
+    *(
+        "refresh_item",
+        "restore_version",
+        "create_upload",
+        "add_entity",
+        "update_entity",
+        "add_task",
+    ),
+    *("add_note", "add_epic", "remember", "reflect", "accept_candidate"),
+}
 # What is named in a body or query, and may not be there.
 NAMED = {
     *("finalize_recording", "finalize_document", "follow_feed", "create_token", "explore"),

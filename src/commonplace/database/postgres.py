@@ -26,6 +26,7 @@ from commonplace.database.columns import micros
 from commonplace.database.migrations import migrate
 from commonplace.database.transaction import DeferredWork, Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
+from commonplace.model.people import Usage
 from commonplace.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -153,6 +154,7 @@ def _statement(text: str) -> str:
 
 class PostgresDatabase:
     engine = "postgres"
+    quota = Usage()
 
     def __init__(self, url: str, schema: str) -> None:
         self._url, self._schema = url, schema
@@ -221,6 +223,7 @@ class PostgresDatabase:
     def _once(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         connection = self._connection()
         tx = PostgresTx(connection, self._types)
+        tx.quota = self.quota
         try:
             try:
                 self._begin(connection, read_only=read_only)

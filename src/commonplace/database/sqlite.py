@@ -21,6 +21,7 @@ import orjson
 from commonplace.database import clean_close, group_commit, migrations, transaction
 from commonplace.database.columns import micros
 from commonplace.errors import ConfigurationError, Damaged, StorageFailed
+from commonplace.model.people import Usage
 from commonplace.thread_pool import ThreadPool
 
 T = TypeVar("T")
@@ -152,6 +153,7 @@ def _with_lists(sql: str) -> str:
 
 class SqliteDatabase:
     engine = "sqlite"
+    quota = Usage()
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -203,6 +205,7 @@ class SqliteDatabase:
             connection.execute(begin)
             try:
                 tx = SqliteTx(connection, read_only=begin == READ)
+                tx.quota = self.quota
                 result = work(tx, *args, **kwargs)
                 tx.run_deferred()
                 connection.execute("COMMIT")

@@ -10,6 +10,8 @@ from functools import lru_cache, wraps
 from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from commonplace.model.people import Usage
+
 P = ParamSpec("P")
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -23,6 +25,7 @@ class Tx(Protocol):
     """One open transaction."""
 
     engine: str
+    quota: Usage  # of each library
 
     def all(self, sql: str, /, **values: Any) -> list[Any]: ...
 
@@ -71,6 +74,8 @@ Deferred = Callable[[Any, list[Any]], None]
 class DeferredWork:
     """What a transaction does last."""
 
+    quota = Usage()
+
     _deferred: dict[Deferred, list[Any]] | None = None  # most transactions defer nothing
 
     def defer(self, work: Deferred, value: Any) -> None:
@@ -91,6 +96,7 @@ class DeferredWork:
 
 class Database(Protocol):
     engine: str
+    quota: Usage
 
     async def open(self) -> None: ...
 

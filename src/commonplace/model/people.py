@@ -44,6 +44,18 @@ class Scope:
         return self.folders is None and not self.kb_only
 
 
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a library holds, its trash included; or may hold, where 0 is no limit."""
+
+    items: int = 0
+    sections: int = 0
+    size: int = 0  # bytes of its texts and uploaded files
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The caller: a token, a JWT, or a person at the command line (no token, no limits)."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from commonplace.database import Database, Tx
+from commonplace.database import Database, Tx, usage
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index import change_log, checkpoint, filters, library_index
@@ -32,11 +32,12 @@ class InMemoryIndex(SectionIndex):
         change_log.note(tx, [(item.library_id, item.id) for item, _ in cut])
 
     def remove(self, tx: Tx, library_id: str, item_id: str) -> None:
-        tx.run(
+        removed = tx.run(
             "DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id",
             library_id=library_id,
             item_id=item_id,
         )
+        usage.record(tx, library_id, sections=-removed)
         change_log.note(tx, [(library_id, item_id)])
 
     def refile(

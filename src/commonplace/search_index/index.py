@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database import Database, Table, Tx, as_json
+from commonplace.database import Database, Table, Tx, as_json, usage
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 
@@ -30,6 +30,8 @@ class SectionIndex(ABC):
 
     def insert(self, tx: Tx, cut: Sequence[tuple[Item, Sequence[Section]]], stamp: str) -> None:
         """Insert the sections, and the vectors they carry, of items of one library."""
+        for item, sections in cut:
+            usage.record(tx, item.library_id, sections=len(sections))
         each = ((item, section) for item, sections in cut for section in sections)
         while lot := list(islice(each, _LOT)):
             self._insert_terms(tx, _insert(tx, lot), stamp)

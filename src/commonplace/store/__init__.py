@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from commonplace.database import Database, Table, Tx, reads, sqlite, writes
 from commonplace.errors import ConfigurationError, NotFound, extra
-from commonplace.model import Advance, Json, no_advance
+from commonplace.model import MEGABYTE, Advance, Json, Usage, no_advance
 from commonplace.ports import Blobs
 from commonplace.search_index.checkpoint import Checkpoints
 from commonplace.search_index.checkpoint_writer import CheckpointWriter
@@ -212,15 +212,21 @@ async def load_beside(
 
 def make_store(settings: Settings, *, checkpoints: bool = True) -> Store:
     """Choose the engine. `checkpoints`: save the index of a large library to disk."""
+    db = _make_database(settings)
+    db.quota = Usage(settings.quota_items, settings.quota_sections, settings.quota_mb * MEGABYTE)
     files = Checkpoints(
         settings.data_dir / "search_index", CHECKPOINT_SECTIONS if checkpoints else 0
     )
+    return Store(db, files)
+
+
+def _make_database(settings: Settings) -> Database:
     if not settings.database_url:
-        return Store(sqlite.SqliteDatabase(settings.data_dir / FILE), files)
+        return sqlite.SqliteDatabase(settings.data_dir / FILE)
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         with extra("postgres", "COMMONPLACE_DATABASE_URL"):
             from commonplace.database.postgres import PostgresDatabase
-        return Store(PostgresDatabase(settings.database_url, settings.database_schema), files)
+        return PostgresDatabase(settings.database_url, settings.database_schema)
     raise ConfigurationError(
         "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."
     )

@@ -18,7 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from commonplace.database import Tx
+from commonplace.database import Tx, usage
 from commonplace.database.migrations import check_version
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import Advance, Upload
@@ -136,6 +136,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
             counts[table] += len(batch)
     # Another version may have derived them by other rules.
     tx.run("UPDATE published SET derived = 0")
+    usage.recount(tx)
     return counts
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from commonplace.database import Table, Tx, reads, reads_inline, writes
+from commonplace.database import Table, Tx, reads, reads_inline, usage, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, EventType, Item, Job, Json, digest, is_shared, now
 from commonplace.store import jobs, rows, sources
@@ -93,15 +93,17 @@ class Contents(Table):
         if content.shared:
             sources.set_hash(tx, content.key, content.id, digest(text))
         holders = _holders(tx, item.library_id, content)
-        tx.run(
+        for library_id in tx.column(
             """UPDATE contents SET text = :text, hash = :hash, segments = :segments,
-               about = :about WHERE library_id IN :libraries AND id = :content_id AND text = ''""",
+               about = :about WHERE library_id IN :libraries AND id = :content_id AND text = ''
+               RETURNING library_id""",
             text=text,
             hash=digest(text),
             segments=rows.column(segments),
             about=rows.column(about),
             **holders,
-        )
+        ):
+            usage.record(tx, library_id, size=_size(text), accepted=True)
         _release(tx, content.key)
         _wake_waiting(tx, holders)
 
@@ -206,6 +208,8 @@ def insert_contents(tx: Tx, library_id: str, new: Sequence[tuple[Content, dateti
     for content, _ in new:
         if content.shared:
             sources.take(tx, library_id, content)
+    size = sum(_size(content.text) for content, _ in new)
+    usage.record(tx, library_id, size=size)
     tx.insert(
         "contents",
         ", ".join(("library_id", *_COLUMNS)),
@@ -221,16 +225,26 @@ def put_content(
     same = True
     if new.shared:
         new, same = _shared(tx, library_id, new, newest)
-    # The update that changes nothing locks the row: of two adds of one source, the second waits
-    # and finds the first's item. So does a deletion.
     row = _row(library_id, new, at)
-    [found] = tx.all(
+    if tx.run(
         f"""INSERT INTO contents ({", ".join(row)})
             VALUES ({", ".join(f":{name}" for name in row)})
-            ON CONFLICT (library_id, key) DO UPDATE SET key = excluded.key
-            RETURNING id, text = :text AS same""",
+            ON CONFLICT (library_id, key) DO NOTHING""",
         **row,
+    ):
+        usage.record(tx, library_id, size=_size(new.text))
+        return new.id, same
+    # The update that changes nothing locks the row: of two adds of one source, the second waits
+    # and finds the first's item. So does a deletion.
+    found = tx.one(
+        """UPDATE contents SET key = key WHERE library_id = :library_id AND key = :key
+           RETURNING id, text = :text AS same""",
+        library_id=library_id,
+        key=new.key,
+        text=new.text,
     )
+    if found is None:
+        raise source_conflict()  # it was deleted in between
     if new.shared and found["id"] != new.id:  # the library has an older text of it
         sources.note_holder(tx, library_id, new.key, found["id"])
         same = True
@@ -342,13 +356,18 @@ def drop_unused_content(tx: Tx, library_id: str, content_id: str) -> None:
                              WHERE x.library_id = :library_id AND x.content_id = :id)"""
         for table in ("items", "versions", "trash_rows")
     )
-    for key in tx.column(
-        f"DELETE FROM contents WHERE {_ONE}{unused} RETURNING key",
+    for key, size in tx.tuples(
+        f"DELETE FROM contents WHERE {_ONE}{unused} RETURNING key, octet_length(text)",
         library_id=library_id,
         id=content_id,
     ):
+        usage.record(tx, library_id, size=-size)
         if is_shared(key):
             sources.leave(tx, library_id, key)
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
 
 
 def _holders(tx: Tx, library_id: str, content: Content) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from commonplace.database import Tx, writes
+from commonplace.database import Tx, usage, writes
 from commonplace.errors import NotFound
 from commonplace.model import (
     Annotation,
@@ -107,6 +107,7 @@ class Items(item_queries.ItemQueries):
     def _insert(self, tx: Tx, entries: Sequence[Entry], stamp: str, actor: str | None) -> None:
         """Insert new items of one library, whose contents are there."""
         items = [entry.item for entry in entries]
+        usage.record(tx, items[0].library_id, items=len(items))
         tx.insert(
             "items",
             ", ".join(rows.WRITTEN_COLUMNS),

@@ -48,3 +48,15 @@ def put_section_rows(tx: Tx, index: SectionIndex, found: Iterable[dict[str, Any]
         index.insert(tx, [(rows.item(item), sections)], stamp or "")
         count += len(sections)
     return count
+
+
+def count_trashed(tx: Tx, library_id: str, item_ids: Sequence[str]) -> int:
+    """Count the sections of items in the trash."""
+    return int(
+        tx.scalar(
+            """SELECT count(*) FROM trash_rows WHERE library_id = :library_id
+               AND item_id IN :ids AND source = 'sections'""",
+            library_id=library_id,
+            ids=list(item_ids),
+        )
+    )

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from commonplace.database import Tx, reads, scope_sql
-from commonplace.model import EVERYTHING, ItemFilter, Scope
+from commonplace.database import Tx, reads, reads_inline, scope_sql
+from commonplace.model import EVERYTHING, ItemFilter, Scope, Usage
 from commonplace.search_index.index import IndexedTable
 
 _DAY = 86_400_000_000
@@ -110,6 +110,15 @@ class Statistics(IndexedTable):
         found = [tx.tuples(sql, library_id=library_id)[0] for sql in _STATE]
         found.append((self._index.changes(tx, library_id),))
         return " ".join(":".join(map(str, numbers)) for numbers in found)
+
+    @reads_inline
+    def usage(self, tx: Tx, library_id: str) -> tuple[Usage, Usage]:
+        """Return what a library holds, its trash included, and what it may hold; 0: no limit."""
+        row = tx.one(
+            "SELECT items, sections, size FROM usage WHERE library_id = :library_id",
+            library_id=library_id,
+        )
+        return (Usage(**row) if row else Usage()), tx.quota
 
     @reads
     def size(self, tx: Tx) -> int:

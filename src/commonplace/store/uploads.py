@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from commonplace.database import Table, Tx, reads, scope_sql, writes
+from commonplace.database import Table, Tx, reads, scope_sql, usage, writes
 from commonplace.errors import Conflict
 from commonplace.model import Json, Scope, Upload
 from commonplace.store import rows
@@ -18,6 +18,7 @@ class Uploads(Table):
     def create(self, tx: Tx, upload: Upload) -> None:
         directory.put_names(tx, upload.library_id, [upload.id])
         rows.insert(tx, "uploads", upload)
+        usage.record(tx, upload.library_id, size=upload.size)
 
     @reads
     def get(self, tx: Tx, upload_id: str) -> Upload:
@@ -97,11 +98,14 @@ class Uploads(Table):
     def forget_files(self, tx: Tx, upload_ids: Sequence[str]) -> None:
         """Record that the bytes of uploads were deleted."""
         for upload_id in upload_ids:
-            tx.run(
-                "UPDATE uploads SET has_file = 0 WHERE library_id = :library_id AND id = :id",
+            for library_id, size in tx.tuples(
+                """UPDATE uploads SET has_file = 0
+                   WHERE library_id = :library_id AND id = :id AND has_file = 1
+                   RETURNING library_id, size""",
                 library_id=directory.find_library(tx, upload_id),
                 id=upload_id,
-            )
+            ):
+                usage.record(tx, library_id, size=-size)
 
     @reads
     def list_disposable(self, tx: Tx, at: datetime, *, keep: bool) -> list[Upload]:
@@ -132,11 +136,13 @@ class Uploads(Table):
     @writes
     def delete(self, tx: Tx, uploads: Sequence[Upload]) -> None:
         for upload in uploads:
-            tx.run(
-                "DELETE FROM uploads WHERE library_id = :library_id AND id = :id",
+            for size in tx.column(
+                """DELETE FROM uploads WHERE library_id = :library_id AND id = :id
+                   RETURNING size * has_file""",
                 library_id=upload.library_id,
                 id=upload.id,
-            )
+            ):
+                usage.record(tx, upload.library_id, size=-size)
             directory.drop_names(tx, upload.library_id, [upload.id])
 
     @writes

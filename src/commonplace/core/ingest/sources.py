@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import (
+    MEGABYTE,
     SHARED,
     Caller,
     Content,
@@ -29,7 +30,6 @@ from commonplace.settings import Settings
 from commonplace.text import chunking
 from commonplace.text.urls import canonical, looks_like_audio, youtube_id
 
-MEGABYTE = 1_000_000
 SAMPLE_BYTES = 65_536  # that identify a recording; all of it is fetched for transcription
 ARTICLE_WORDS = 500  # a page with this much text is an article, even if it plays something
 TITLE = 500

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline
-from commonplace.core.ingest.sources import MEGABYTE, metadata_of
+from commonplace.core.ingest.sources import metadata_of
 from commonplace.core.jobs.worker import (
     LEASE_SECONDS,
     error_message,
@@ -24,6 +24,7 @@ from commonplace.core.jobs.worker import (
 )
 from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, Unauthorized
 from commonplace.model import (
+    MEGABYTE,
     Annotation,
     Caller,
     Content,

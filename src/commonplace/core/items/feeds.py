@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from commonplace.core.ingest.sources import MEGABYTE
 from commonplace.core.items.drafts import Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Service, verb
-from commonplace.errors import CommonplaceError, IngestFailed, NotFound
+from commonplace.errors import CommonplaceError, IngestFailed, LibraryFull, NotFound
 from commonplace.model import (
+    MEGABYTE,
     Caller,
     Feed,
     FeedEntry,
@@ -151,6 +151,8 @@ class Feeds(Service):
             added = await self._library.add(caller, draft)
             if feed.folder_id is not None and feed.folder_id != caller.single_folder:
                 await self._folders.file(caller, added.item.id, [feed.folder_id])
+        except LibraryFull:
+            raise  # the rest of the entries is added once there is room
         except CommonplaceError as error:
             log.info(
                 "%s of the feed %s was not added: %s", url or entry.title, feed.url, error.message

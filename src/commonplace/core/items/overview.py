@@ -20,6 +20,7 @@ from commonplace.model import (
     JobState,
     Json,
     Role,
+    Usage,
     Webhook,
     now,
 )
@@ -65,6 +66,7 @@ class Report:
     keeps_originals: bool
     open: tuple[tuple[Job, str], ...]  # jobs with the titles of their items
     failed: tuple[tuple[Job, str], ...]
+    usage: tuple[Usage, Usage]  # of the library, and its quota
     minutes: tuple[float, int]  # of transcription this month, and the limit; 0: none
     added: dict[str, int]  # items to read, by day, without gaps
     calls: dict[str, int]
@@ -130,6 +132,7 @@ class Overview(Service):
             self._settings.keep_originals,
             waiting,
             failed,
+            await store.figures.usage(caller.library_id),
             await self._quota.used(caller),
             _filled(await store.figures.added_by_day(scope, since, TO_READ)),
             _filled(await store.figures.calls_by_day(caller.library_id, since)),

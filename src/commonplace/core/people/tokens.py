@@ -24,6 +24,7 @@ from commonplace.model import (
     Event,
     Person,
     Token,
+    Usage,
     find_by_id,
     find_folders,
     new_id,
@@ -50,6 +51,7 @@ class Me:
     library: str
     token: Token | None  # None: a JWT, or a person at the command line
     limits: dict[str, Allowance]  # by bucket
+    usage: tuple[Usage, Usage] | None  # of the library, and its quota; None: hidden from the scope
 
 
 @dataclass(eq=False)
@@ -117,6 +119,7 @@ class People(Service):
             await self._store.members.library_name(caller.library_id),
             next((token for token in tokens if token.id == caller.token_id), None),
             await self._access.limits(caller),
+            await self._store.figures.usage(caller.library_id) if caller.whole_library else None,
         )
 
     @verb(READ, "list_tokens", needs=FULL_WRITE)

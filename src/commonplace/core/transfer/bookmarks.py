@@ -22,7 +22,7 @@ from commonplace.core.items.drafts import Draft, Record
 from commonplace.core.items.folders import FolderIds, Folders
 from commonplace.core.items.library import Library
 from commonplace.core.transfer.markdown_folder import ImportResult
-from commonplace.errors import SOURCE_ERRORS, Invalid
+from commonplace.errors import SOURCE_ERRORS, Invalid, LibraryFull
 from commonplace.model import (
     Advance,
     Caller,
@@ -123,6 +123,8 @@ class _Importer:
             new = [folder for folder in self._filed_in(each) if folder not in added.item.folders]
             if new and self.caller.single_folder is None:
                 await self.folders.file(self.caller, added.item.id, new)
+        except LibraryFull:
+            raise
         except SOURCE_ERRORS as error:
             self.failed.append((each.url or each.title, error.message))
         else:

@@ -28,6 +28,14 @@ CREATE TABLE libraries (
   created_at BIGINT NOT NULL
 );
 
+-- What a library holds, its trash included. Counted with every write; quotas compare with it.
+CREATE TABLE usage (
+  library_id TEXT PRIMARY KEY REFERENCES libraries (id) ON DELETE CASCADE,
+  items BIGINT NOT NULL,
+  sections BIGINT NOT NULL,
+  size BIGINT NOT NULL  -- bytes of texts and uploaded files
+);
+
 CREATE TABLE members (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,

@@ -23,7 +23,7 @@ from commonplace.interfaces.actions.fields import (
 )
 from commonplace.interfaces.actions.folders import Nothing
 from commonplace.interfaces.actions.shapes import Call, Field, Listing, Shape, one, said
-from commonplace.model import Capability, Event, Invitation, Json, Member, Token
+from commonplace.model import MEGABYTE, Capability, Event, Invitation, Json, Member, Token, Usage
 
 if TYPE_CHECKING:
     from commonplace.core.people.tokens import NewToken
@@ -156,6 +156,17 @@ ACCEPTED = Shape(
 EVENT = Shape("TokenEvent", Event, "at action target ok")
 
 
+def _usage(used: Usage, cap: Usage) -> Json:
+    return {
+        "items": {"used": used.items, "cap": cap.items},
+        "sections": {"used": used.sections, "cap": cap.sections},
+        "megabytes": {
+            "used": round(used.size / MEGABYTE, 3),
+            "cap": cap.size // MEGABYTE,
+        },
+    }
+
+
 ME = Shape(
     "Me",
     "commonplace.core.people.tokens.Me",
@@ -175,6 +186,12 @@ ME = Shape(
         Json,
         lambda me, call: {name: asdict(left) for name, left in me.limits.items()},
         "What is left of each hourly limit; null: unlimited",
+    ),
+    usage=Field(
+        Json | None,
+        lambda me, call: me.usage and _usage(*me.usage),
+        "What the library holds, its trash included, and its quotas (0: none); null for a token "
+        "that does not see the whole library",
     ),
 )
 

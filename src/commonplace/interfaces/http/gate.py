@@ -75,6 +75,7 @@ STATUS: dict[type[CommonplaceError], int] = {
     errors.PreconditionFailed: 412,
     errors.Unauthorized: 401,
     errors.QuotaExceeded: 402,
+    errors.LibraryFull: 402,
     errors.CapabilityDenied: 403,
     errors.ForbiddenScope: 403,
     errors.NotFound: 404,

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ErrorData, JSONRPCError
 from pydantic import ValidationError
 
-from commonplace.errors import CommonplaceError, Invalid, QuotaExceeded, RateLimited
+from commonplace.errors import CommonplaceError, Invalid, LibraryFull, QuotaExceeded, RateLimited
 from commonplace.interfaces.http.gate import RATE_LIMITED
 
 QUOTA_EXCEEDED = 402
@@ -25,6 +25,7 @@ _CODES: dict[type[CommonplaceError], int] = {
     Invalid: INVALID_PARAMS,
     RateLimited: RATE_LIMITED,
     QuotaExceeded: QUOTA_EXCEEDED,
+    LibraryFull: QUOTA_EXCEEDED,
 }
 
 

@@ -29,7 +29,8 @@ PROBLEM = Shape("Problem", None, error=said(str, "error"), message=said(str, "me
 ERRORS = {
     400: "`invalid_json`: the body is not JSON; of batches, `bad_request` or `batch_too_large`",
     401: "`unauthorized`: no token, or one that is unknown, expired or revoked",
-    402: "`quota_exceeded`, with `resource`, `tier` and `cap_per_month`",
+    402: "`quota_exceeded`, with `resource`; transcription: `tier` and `cap_per_month`; items, "
+    "sections and megabytes of the library: `cap` and `used`",
     403: "`capability_denied` with `required` and `have`, or `forbidden_scope`",
     404: "`not_found`: not there, or not for this token",
     409: "`conflict` with the present `revision`, or `name_taken`",
@@ -45,7 +46,9 @@ _ALWAYS = (401, 422, 429, 503)
 _WITH_BODY = (400, 413, 415)
 # beside what the input and the route tell
 _BY_VERB = {
-    402: "library.add library.retry uploads.finish",
+    402: "entities.add entities.update library.add library.refresh library.retry library.update "
+    "memory.remember reflection.accept reflection.reflect tasks.note uploads.announce "
+    "uploads.finish versions.restore",
     404: "feeds.subscribe graph.list library.page members.accept people.create_token "
     "uploads.finish",
     409: "folders.create folders.update members.change_role members.remove reflection.accept "

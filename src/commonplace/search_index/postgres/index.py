@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from commonplace.database import Database, Tx
+from commonplace.database import Database, Tx, usage
 from commonplace.model import Item, ItemFilter, Scope, Section
 from commonplace.ports import Matches, Question
 from commonplace.search_index.index import SectionIndex, Written
@@ -192,7 +192,10 @@ class PostgresIndex(SectionIndex):
         """Delete the sections of an item; `folders` that it is in, if it is deleted too."""
         key = {"library_id": library_id, "item_id": item_id}
         # First: a vector that is set meanwhile waits for the section, and is deleted below.
-        tx.run("DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id", **key)
+        gone = tx.run(
+            "DELETE FROM sections WHERE library_id = :library_id AND item_id = :item_id", **key
+        )
+        usage.record(tx, library_id, sections=-gone)
         for table in ("sequences", "vectors"):
             tx.run(
                 f"DELETE FROM {table} WHERE library_id = :library_id AND item_id = :item_id", **key

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from commonplace.database import Tx
+from commonplace.database import Tx, usage
 from commonplace.database.columns import as_json
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
@@ -33,7 +33,7 @@ from commonplace.store.relations import (
     superseded_by,
     update_superseded,
 )
-from commonplace.store.section_rows import put_section_rows, section_rows
+from commonplace.store.section_rows import count_trashed, put_section_rows, section_rows
 
 # Tables with rows of an item, and the columns that name items, in an order in which the rows can be
 # written again. The view of a published disk is not among them: restoring does not publish.
@@ -80,9 +80,12 @@ def delete_items(
     deleted = item_folders.with_notes(tx, library_id, item_ids)
     log.record_deleted(tx, library_id, deleted, actor)
     _forget_disks(tx, library_id, deleted)
-    if not permanent:
+    if permanent:
+        usage.record(tx, library_id, items=-len(deleted))
+    else:
         _insert_entries(tx, library_id, deleted, actor)
         _keep(tx, library_id, _rows_of(tx, index, library_id, deleted))
+        usage.record(tx, library_id, sections=count_trashed(tx, library_id, deleted))
     for item_id in deleted:
         held = versions.contents_of(tx, library_id, item_id)
         if not permanent:
@@ -357,6 +360,7 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
         for row in each
         if row.other_id and row.other_id not in there
     ]
+    usage.record(tx, library_id, sections=-count_trashed(tx, library_id, ids))
     tx.run(
         "DELETE FROM trash WHERE library_id = :library_id AND item_id IN :ids",
         library_id=library_id,
@@ -484,6 +488,7 @@ def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
         library_id=library_id,
         ids=ids,
     )
+    usage.record(tx, library_id, items=-len(ids), sections=-count_trashed(tx, library_id, ids))
     tx.run(
         "DELETE FROM trash WHERE library_id = :library_id AND item_id IN :ids",
         library_id=library_id,
