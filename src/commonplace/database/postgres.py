@@ -37,7 +37,9 @@ FEW = 4  # rows that are faster to send one by one than to copy
 # Rows copied into a table before it is analyzed, and the factor until the next time.
 ANALYZE_FROM, ANALYZE_FACTOR = 500, 4
 INT8 = psycopg.adapters.types["int8"].oid
-BYTES = psycopg.adapters.types["bytea"].oid  # also of vectors, which come as their wire format
+BYTES = psycopg.adapters.types["bytea"].oid
+# Values of other types come in their wire format.
+PLAIN = {psycopg.adapters.types[name].oid for name in ("text", "int2", "int4", "int8", "float8")}
 _BUILD_MEMORY = "SET maintenance_work_mem = '256MB'"  # HNSW of 200,000 vectors; slower with less
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
@@ -139,8 +141,7 @@ class PostgresTx(DeferredWork):
                 " AND attnum > 0 AND NOT attisdropped",
                 name=table,
             )
-            known = psycopg.adapters.types
-            self._types[table] = {name: oid if known.get(oid) else BYTES for name, oid in columns}
+            self._types[table] = {name: oid if oid in PLAIN else BYTES for name, oid in columns}
         return self._types[table]
 
 
