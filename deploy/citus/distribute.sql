@@ -56,6 +56,7 @@ SELECT create_distributed_table('sequences', 'library_id', colocate_with => 'fol
 SELECT create_distributed_table('vectors', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('scope_sizes', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('term_counts', 'library_id', colocate_with => 'folders');
+SELECT create_distributed_table('usage', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('event_counters', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('event_log', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('webhooks', 'library_id', colocate_with => 'folders');

@@ -58,9 +58,9 @@ def _settle_library(tx: Tx, library_id: str, changes: Sequence[_Change]) -> None
     added = _sum(changes)
     if not any(astuple(added)):
         return
-    after = tx.one(
+    [after] = tx.all(
         """INSERT INTO usage (library_id, items, sections, size)
-           SELECT id, :items, :sections, :size FROM libraries WHERE id = :library_id
+           VALUES (:library_id, :items, :sections, :size)
            ON CONFLICT (library_id) DO UPDATE SET items = usage.items + excluded.items,
                sections = usage.sections + excluded.sections, size = usage.size + excluded.size
            RETURNING items, sections, size""",
@@ -69,8 +69,6 @@ def _settle_library(tx: Tx, library_id: str, changes: Sequence[_Change]) -> None
         sections=added.sections,
         size=added.size,
     )
-    if after is None:
-        return  # the library is deleted in this transaction
     asked = _sum([change for change in changes if not change.accepted])
     for name, unit in (("items", 1), ("sections", 1), ("size", MEGABYTE)):
         cap, now, more = getattr(tx.quota, name), after[name], getattr(asked, name)
