@@ -11,7 +11,7 @@ from commonplace.model import Extracted
 
 _READERS = {
     "text/html": "html.page",
-    "application/pdf": "pdf",
+    "application/pdf": "pdf.document",
     **dict.fromkeys(
         ("image/png", "image/jpeg", "image/webp", "image/tiff", "image/gif", "image/bmp"),
         "image_ocr",

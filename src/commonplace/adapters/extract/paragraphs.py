@@ -41,7 +41,16 @@ def split_paragraphs(lines: Sequence[str]) -> list[str]:
         if line:
             groups[-1].append(line)
     joined = (join_lines(group) for group in groups if group)
-    return [_BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text for text in joined]
+    return [write_bullet(text) for text in joined]
+
+
+def is_item(text: str) -> bool:
+    """Whether a line begins with the mark or the number of a list's item."""
+    return bool(_ITEM.match(text + " "))
+
+
+def write_bullet(text: str) -> str:
+    return _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
 
 
 def _ends(last: str, following: str, full: float) -> bool:
