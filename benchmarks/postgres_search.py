@@ -54,16 +54,16 @@ HIDDEN = 3_000
 
 
 class Work:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, projected: bool = True) -> None:
         self.texts = [json.loads(line) for line in (folder / "notes.jsonl").open()]
-        vectors = np.load(folder / "vectors.npy")
-        basis, _ = np.linalg.qr(
-            np.random.default_rng(3).normal(size=(DIMENSIONS, vectors.shape[1]))
-        )
-        self.basis = basis.astype(np.float32)
-        self.vectors = vectors @ self.basis.T
+        vectors, asked = np.load(folder / "vectors.npy"), np.load(folder / "questions.npy")
+        basis = np.eye(vectors.shape[1])
+        if projected:
+            size = DIMENSIONS, vectors.shape[1]
+            basis, _ = np.linalg.qr(np.random.default_rng(3).normal(size=size))
+        basis = basis.astype(np.float32)
+        self.vectors, self.question_vectors = vectors @ basis.T, asked @ basis.T
         self.asked = json.loads((folder / "questions.json").read_text())
-        self.question_vectors = np.load(folder / "questions.npy") @ self.basis.T
         self._noise = np.random.default_rng(1)
         self._extra: dict[int, str] = {}
 
@@ -71,7 +71,7 @@ class Work:
         place = n % len(self.texts)
         vector = self.vectors[place]
         if n >= len(self.texts):
-            vector = vector + self._noise.normal(0, 0.01, DIMENSIONS).astype(np.float32)
+            vector = vector + self._noise.normal(0, 0.01, len(vector)).astype(np.float32)
             vector /= np.linalg.norm(vector)
         extra = self._extra.setdefault(place, extra_terms(self.texts[place]))
         return Section(
@@ -117,9 +117,11 @@ async def owner(store: Store, name: str) -> Person:
     return person
 
 
-async def put(store: Store, entries: Iterator[Entry], owner_id: str) -> None:
+async def put(
+    store: Store, entries: Iterator[Entry], owner_id: str, stamp: str = STAMP
+) -> None:
     while lot := list(islice(entries, 50)):
-        await store.items.import_entries(lot, scope=Scope(owner_id), stamp=STAMP)
+        await store.items.import_entries(lot, scope=Scope(owner_id), stamp=stamp)
 
 
 async def build(store: Store, work: Work, sections: int, note: Path) -> dict:
