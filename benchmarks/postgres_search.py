@@ -117,9 +117,7 @@ async def owner(store: Store, name: str) -> Person:
     return person
 
 
-async def put(
-    store: Store, entries: Iterator[Entry], owner_id: str, stamp: str = STAMP
-) -> None:
+async def put(store: Store, entries: Iterator[Entry], owner_id: str, stamp: str = STAMP) -> None:
     while lot := list(islice(entries, 50)):
         await store.items.import_entries(lot, scope=Scope(owner_id), stamp=stamp)
 

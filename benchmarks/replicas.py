@@ -221,9 +221,7 @@ def mixed(client: httpx.Client, n: int) -> httpx.Response:
     if n % 6 == 3 or not added.is_success:
         return added
     address = f"/api/v1/items/{added.json()['user_item_id']}"
-    return (
-        client.delete(address) if n % 6 == 4 else client.patch(address, json={"tags": [f"t{n}"]})
-    )
+    return client.delete(address) if n % 6 == 4 else client.patch(address, json={"tags": [f"t{n}"]})
 
 
 def pooled(given: argparse.Namespace, place: Installation, postgres: int) -> None:
@@ -369,7 +367,9 @@ def adds(given: argparse.Namespace, places: dict[str, Installation], postgres: i
 # -- helpers
 
 
-def run_all(work: Callable[[int], None], times: int, *, wait: bool = True) -> list[threading.Thread]:
+def run_all(
+    work: Callable[[int], None], times: int, *, wait: bool = True
+) -> list[threading.Thread]:
     threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(times)]
     for thread in threads:
         thread.start()

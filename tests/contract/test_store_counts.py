@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.database import Tx
 from commonplace.errors import NotFound
-from commonplace.model import WRONG, Item, ItemFilter, ItemRef
+from commonplace.model import WRONG, Item, ItemFilter, ItemRef, Scope
 from commonplace.ports import Matches, Question
 from commonplace.search_index.postgres import counts, large_libraries, plans
 from commonplace.store import Store
@@ -333,3 +333,29 @@ async def test_plans_use_the_indexes_that_they_are_made_for(
     plan = await ann.store._db.write(explain)
     assert "section_words_keys" in plan and "nearest_" in plan
     assert "BitmapAnd" not in plan and "Seq Scan on section_words" not in plan
+
+
+async def test_a_small_scope_is_read_once_instead_of_vector_by_vector(ann: Library) -> None:
+    folder = await ann.folder("a")
+    for n in range(4):
+        vectors = [unit(v) for v in np.random.default_rng(n).normal(size=(100, 16))]
+        texts = "\n\n".join(f"quartz {m} n{n * 100 + m}x" for m in range(100))
+        await ann.add(texts, title=f"t{n}", folder=folder, vectors=vectors)
+
+    def explain(tx: Tx, scope: Scope) -> str:
+        plans_of: list[str] = []
+        seen = tx.tuples
+
+        def tuples(statement: str, /, **values: Any) -> list[tuple[Any, ...]]:
+            if "section_words AS w" in statement:
+                plans_of.append("\n".join(row[0] for row in seen(f"EXPLAIN {statement}", **values)))
+            return seen(statement, **values)
+
+        tx.tuples = tuples  # type: ignore[method-assign]
+        question = Question(parse_query("n7x n450x"), unit(range(1, 17)), STAMP, 20)
+        plans.matches(tx, scope, question, DEFAULT)
+        return plans_of[-1]
+
+    for scope in (ann.scope(), ann.scope(folder)):
+        plan = await ann.store._db.write(explain, scope)
+        assert "Full Join" in plan

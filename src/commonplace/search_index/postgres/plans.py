@@ -78,7 +78,7 @@ def _counting(
             len(single),
             len(faint),
             question.vector is not None,
-            base.of("w.item_id", "::uuid[]"),
+            base.rows(),
             filtered.flag("w.item_id::text") if filtered else "TRUE",
             counted,
         ),
@@ -108,6 +108,7 @@ class _Query:
         self._rarities = rarities
         single = {term: rarities[term] for term in asked.single} if asked else {}
         faint = {term: rarities[term] for term in asked.faint} if asked else {}
+        self._parts = bool(single), bool(faint)
         self._leaning = single | {term: FAINT * weight for term, weight in faint.items()}
         self._values = {
             **size.values,
@@ -128,9 +129,9 @@ class _Query:
             return self._by_indexes(condition, sections), False
         found = self._tx.tuples(
             statements.exact(
-                bool(self._leaning),
+                *self._parts,
                 self._question.vector is not None,
-                condition.of("w.item_id", "::uuid[]"),
+                condition.rows(),
             ),
             **self._values,
             **condition.values,
@@ -142,7 +143,7 @@ class _Query:
     def _by_indexes(self, condition: Condition, sections: int) -> list[Row]:
         near = self._nearest(condition, sections)
         if not self._leaning:
-            return self._ask("", near, condition, []) if near else []
+            return self._ask(near, condition, []) if near else []
         posted = self._size.library_frequencies
         order = sorted(
             (term for term in self._leaning if posted.get(term)), key=lambda term: posted[term]
@@ -159,7 +160,7 @@ class _Query:
         ):
             rows += posted[order[taken]]
             taken += 1
-        found = self._ask(statements.WORDED, near, condition, order[:taken])
+        found = self._ask(near, condition, order[:taken])
         best = sorted((words + FAINT * faint for _, _, words, faint, _ in found), reverse=True)
         bound = best[BEST - 1] if len(best) >= BEST else 0.0
         wider = taken
@@ -170,7 +171,7 @@ class _Query:
                 break
             wider += 1
         if wider > taken:
-            found = self._ask(statements.WORDED, near, condition, order[:wider])
+            found = self._ask(near, condition, order[:wider])
         return found
 
     @property
@@ -197,9 +198,10 @@ class _Query:
             self._size.library_id, question.stamp, len(question.vector), condition.flag("v.item_id")
         )
 
-    def _ask(self, worded: str, near: str, condition: Condition, terms: Sequence[int]) -> list[Row]:
+    def _ask(self, near: str, condition: Condition, terms: Sequence[int]) -> list[Row]:
+        words = statements.worded(*self._parts, condition.flag("w.item_id::text")) if terms else ""
         return self._tx.tuples(
-            statements.by_indexes(worded, near, condition.flag("w.item_id::text")),
+            statements.by_indexes(*self._parts, words, near),
             **self._values,
             **condition.values,
             keys=encoding.keys(self._size.library_id, terms),

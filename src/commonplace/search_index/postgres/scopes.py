@@ -33,6 +33,25 @@ class Condition:
             parts.append(f"{item_id} <> ALL(ARRAY({_WRONG}){cast})")
         return " AND ".join(parts) or "TRUE"
 
+    def rows(self) -> statements.Rows:
+        """Return the same for both tables of a search; ids are listed once."""
+        parts = {"ids": self.ids, "wrong": _WRONG if self.without_wrong else None}
+        lists = [
+            f"{name} AS MATERIALIZED (SELECT ARRAY({ids}) AS listed),"
+            for name, ids in parts.items()
+            if ids
+        ]
+        of = {
+            "ids": "{item_id} = ANY((SELECT listed FROM ids){cast})",
+            "wrong": "{item_id} <> ALL((SELECT listed FROM wrong){cast})",
+        }
+        both = " AND ".join(of[name] for name, ids in parts.items() if ids) or "TRUE"
+        return statements.Rows(
+            " ".join(lists),
+            both.format(item_id="w.item_id", cast="::uuid[]"),
+            both.format(item_id="v.item_id", cast="::text[]"),
+        )
+
     def flag(self, item_id: str) -> str:
         """Return a condition that is checked row by row, whatever the indexes."""
         parts = [] if self.ids is None else [f"({item_id} IN ({self.ids})) IS TRUE"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from commonplace.model import WRONG, ItemFilter
 from commonplace.search_index.bm25 import FAINT
@@ -10,9 +11,6 @@ from commonplace.text.stems import NUMBERS
 SEARCHABLE = ItemFilter(not_statuses=(WRONG,))  # what word frequencies are counted in
 
 _SPECIAL = re.compile(r"[^a-zA-Z0-9_./-]")
-_OF_SECTION = "v.library_id = :library_id AND v.item_id = w.item_id::text"
-_JOIN_VECTORS = f"""LEFT JOIN vectors AS v ON {_OF_SECTION} AND v.section_id = w.section_id
-                    AND v.stamp = :stamp"""
 _COSINE = "-(v.embedding <#> :vector::halfvec)"
 
 _OF_FOUND = "unnest(:items::text[], :ids::bigint[]) AS f (item_id, section_id)"
@@ -22,13 +20,13 @@ VECTORS = f"""SELECT x.section_id, halfvec_send(x.embedding)
               FROM {_OF_FOUND} JOIN vectors AS x ON {_SAME}"""
 
 # The best by words. Two libraries may share a key. The primary key's index does not have this
-# collation: the planner would read all of the library's rows there to intersect them.
-WORDED = """SELECT w.item_id::text AS item_id, w.section_id,
-                   -(w.weights <#> :single::sparsevec) AS words,
-                   -(w.weights <#> :faint::sparsevec) AS faint
-            FROM section_words AS w
-            WHERE w.keys && :keys::int[] AND w.library_id = :library COLLATE "C" AND {condition}
-            ORDER BY w.weights <#> :leaning::sparsevec, w.section_id LIMIT :best"""
+# collation: the planner would read all of the library's rows there to intersect them. The rows that
+# are chosen from are many, so that each is compared with one vector only.
+_WORDED = """SELECT w.item_id::text AS item_id, w.section_id, {words} AS words, {faint} AS faint
+            FROM (SELECT w.item_id, w.section_id, w.weights FROM section_words AS w
+                  WHERE w.keys && :keys::int[] AND w.library_id = :library COLLATE "C"
+                  AND {condition}
+                  ORDER BY w.weights <#> :leaning::sparsevec, w.section_id LIMIT :best) AS w"""
 
 
 _LEANING = f"words + {FAINT} * faint"
@@ -66,8 +64,30 @@ def corrections(terms: int, multiplicity: str) -> str:
                ON w.library_id = :library AND w.item_id = m.item_id::uuid"""
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a condition, in both tables."""
+
+    lists: str  # parts of WITH, each ending with a comma
+    words: str  # condition for `w`, of section_words
+    vectors: str  # condition for `v`, of vectors
+
+    def read(self, columns: str, with_vector: bool) -> str:
+        """Select these columns of `w`, and the cosine."""
+        words = f"""SELECT w.item_id, w.section_id{columns} FROM section_words AS w
+                    WHERE w.library_id = :library AND {self.words}"""
+        if not with_vector:
+            return f"SELECT w.*, NULL::float8 AS cosine FROM ({words}) AS w"
+        # A full join reads each table once: for a left one, the planner would look up each vector.
+        # OFFSET keeps it from carrying vectors to where they are joined.
+        return f"""SELECT w.*, v.cosine FROM ({words}) AS w
+            FULL JOIN (SELECT v.section_id, {_COSINE} AS cosine FROM vectors AS v
+                       WHERE v.library_id = :library_id AND v.stamp = :stamp AND {self.vectors}
+                       OFFSET 0) AS v ON v.section_id = w.section_id"""
+
+
 def counting(
-    single: int, faint: int, with_vector: bool, condition: str, asked: str, counted: str
+    single: int, faint: int, with_vector: bool, rows: Rows, asked: str, counted: str
 ) -> str:
     """Rank all rows of a condition that are `asked`, with frequencies among those `counted`.
 
@@ -81,11 +101,8 @@ def counting(
         " + ".join(f"w{n} * i{n}" for n in part) or "0::float8"
         for part in (range(single), range(single, single + faint))
     )
-    return f"""WITH s AS MATERIALIZED (
-          SELECT w.item_id, w.section_id, {_COSINE if with_vector else "NULL::float8"} AS cosine,
-                 {asked} AS asked, {counted} AS counted{weights}
-          FROM section_words AS w {_JOIN_VECTORS if with_vector else ""}
-          WHERE w.library_id = :library AND {condition}),
+    columns = f", {asked} AS asked, {counted} AS counted{weights}"
+    return f"""WITH {rows.lists} s AS MATERIALIZED ({rows.read(columns, with_vector)}),
         f AS MATERIALIZED (SELECT count(*) AS n, count(cosine) AS seen{having} FROM s
                            WHERE counted),
         i AS MATERIALIZED (SELECT n, n = seen AS complete{rarities} FROM f),
@@ -95,17 +112,11 @@ def counting(
         SELECT i.n, i.complete, {_BEST} FROM i LEFT JOIN ({_BEST_ROWS}) AS b ON TRUE"""
 
 
-def exact(with_words: bool, with_vector: bool, condition: str) -> str:
+def exact(single: bool, faint: bool, with_vector: bool, rows: Rows) -> str:
     """Rank all rows of a condition. Return whether all have vectors, and the best rows."""
-    words, faint = (
-        f"-(w.weights <#> :{name}::sparsevec)" if with_words else "0::float8"
-        for name in ("single", "faint")
-    )
-    return f"""WITH b AS MATERIALIZED (
-          SELECT w.item_id, w.section_id, {_COSINE if with_vector else "NULL::float8"} AS cosine,
-                 {words} AS words, {faint} AS faint
-          FROM section_words AS w {_JOIN_VECTORS if with_vector else ""}
-          WHERE w.library_id = :library AND {condition}),
+    words, faint_words = _products({"single": single, "faint": faint})
+    columns = f", {words} AS words, {faint_words} AS faint"
+    return f"""WITH {rows.lists} b AS MATERIALIZED ({rows.read(columns, with_vector)}),
         i AS (SELECT count(*) = count(cosine) AS complete FROM b)
         SELECT i.complete, {_BEST} FROM i LEFT JOIN ({_BEST_ROWS}) AS b ON TRUE"""
 
@@ -129,29 +140,45 @@ def hnsw_condition(library_id: str, stamp: str) -> str:
     return f"library_id = {_literal(library_id)} AND stamp = {_literal(stamp)}"
 
 
-def by_indexes(worded: str, near: str, condition: str) -> str:
-    """Return the best by words and by cosine, and look up the score that one of them lacks."""
-    own = "x.library_id = {library} AND x.item_id = u.item_id{cast} AND x.section_id = u.section_id"
-    of_words = own.format(library=":library", cast="::uuid")
-    words, faint = (
-        f"coalesce(u.{name}, (SELECT -(x.weights <#> :{weights}::sparsevec) FROM section_words AS x"
-        f" WHERE {of_words}))"
-        if worded
-        else "0::float8"
-        for name, weights in (("words", "single"), ("faint", "faint"))
+def worded(single: bool, faint: bool, condition: str) -> str:
+    """Return the best rows by words."""
+    words, faint_words = _products({"single": single, "faint": faint})
+    return _WORDED.format(words=words, faint=faint_words, condition=condition)
+
+
+def by_indexes(single: bool, faint: bool, words: str, near: str) -> str:
+    """Return the best by words and by cosine, and look up the scores that one of them lacks."""
+    own = "{row}.library_id = {library} AND {row}.item_id = {item} AND {row}.section_id = {section}"
+    of_words = own.format(
+        row="w", library=":library", item="n.item_id::uuid", section="n.section_id"
     )
+    asked = {"single": single and bool(words), "faint": faint and bool(words)}
+    product, faint_product = _products(asked)
+    looked_up = f"FROM section_words AS w WHERE {of_words}" if words else ""
     cosine = (
-        f"""coalesce(u.cosine, (SELECT -(x.embedding <#> :vector::halfvec) FROM vectors AS x
-            WHERE {own.format(library=":library_id", cast="")} AND x.stamp = :stamp))"""
+        f"""coalesce(u.cosine, (SELECT {_COSINE} FROM vectors AS v WHERE
+            {own.format(row="v", library=":library_id", item="u.item_id", section="u.section_id")}
+            AND v.stamp = :stamp))"""
         if near
         else "NULL::float8"
     )
-    return f"""WITH worded AS MATERIALIZED ({(worded or _NO_WORDS).format(condition=condition)}),
+    return f"""WITH worded AS MATERIALIZED ({words or _NO_WORDS}),
         near AS MATERIALIZED ({near or _NO_VECTORS}),
-        u AS (SELECT section_id, coalesce(w.item_id, n.item_id) AS item_id, w.words, w.faint,
-                     n.cosine
-              FROM worded AS w FULL JOIN near AS n USING (section_id))
-        SELECT u.section_id, u.item_id, {words}, {faint}, {cosine} FROM u"""
+        u AS (SELECT w.*, n.cosine FROM worded AS w LEFT JOIN near AS n USING (section_id)
+              UNION ALL
+              SELECT n.item_id, n.section_id, x.words, x.faint, n.cosine
+              FROM near AS n LEFT JOIN LATERAL (
+                  SELECT {product} AS words, {faint_product} AS faint {looked_up}) AS x ON TRUE
+              WHERE n.section_id NOT IN (SELECT section_id FROM worded))
+        SELECT u.section_id, u.item_id, u.words, u.faint, {cosine} FROM u"""
+
+
+def _products(asked: dict[str, bool]) -> list[str]:
+    """Return the scores of a section of `w`, by names of question vectors that have terms."""
+    return [
+        f"-(w.weights <#> :{name}::sparsevec)" if terms else "0::float8"
+        for name, terms in asked.items()
+    ]
 
 
 _NO_ROW = "SELECT ''::text AS item_id, 0::bigint AS section_id"
