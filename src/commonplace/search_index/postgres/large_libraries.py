@@ -156,7 +156,7 @@ async def _index_vectors(db: Database, library_id: str, stamp: str) -> None:
         await db.define(
             f"""CREATE INDEX CONCURRENTLY {name} ON {ours}.vectors USING hnsw (
                     (embedding::{pgvectors}.halfvec({dimensions})) {pgvectors}.halfvec_ip_ops)
-                WITH (m = 16, ef_construction = 64) WHERE {condition}"""
+                WITH (m = 24, ef_construction = 128) WHERE {condition}"""
         )
     await _set(db, library_id, nearest=stamp)
 
