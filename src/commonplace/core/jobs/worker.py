@@ -21,8 +21,8 @@ from commonplace.store import Store
 from commonplace.store.versions import KEPT_FOR
 
 log = logging.getLogger(__name__)
-LEASE_SECONDS = 120
-RENEW_SECONDS = 40  # well before a lease expires
+LEASE_SECONDS = 30  # a killed worker delays its jobs as long
+RENEW_SECONDS = 10  # well before a lease expires
 ATTEMPTS = 8  # for a job that fails by its own fault, or unexpectedly
 LONGEST_WAIT = 600
 SHORTEST_PAUSE = 2.0  # before the retry of a transient failure
