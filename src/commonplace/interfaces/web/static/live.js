@@ -44,6 +44,7 @@ function tell(place, { label, share, wrong }) {
 // Adding: the answer says that it is stored, and how its row looks; what becomes of it is told by the stream. What was not answered
 // before the page was left is kept, and sent again at the next visit: the server has a text only once.
 const DAY = 86_400_000, PATIENCE = 500;  // milliseconds
+const GONE = 404, INCOMPLETE = 409, TRIES = 10;
 const { me } = document.body.dataset;
 const sending = new Set(), elsewhere = new Set();
 let leaving = 0;  // files and texts that only this page has
@@ -57,11 +58,17 @@ addEventListener("beforeunload", (event) => { if (leaving) event.preventDefault(
 
 const keyOf = (kind) => `${kind} ${me} ${Date.now()}-${Math.random()}`;
 
-async function send(form, { entry }) {
-  const { id, row } = await post("/add", form);
-  entry.remove();
-  put(id, row);
-  soon();
+async function send(form, shown, tries = 1) {
+  try {
+    const { id, row } = await post("/add", form);
+    shown.entry.remove();
+    put(id, row);
+    soon();
+  } catch (error) {
+    if (error.status !== INCOMPLETE || tries === 1) throw error;
+    await new Promise((done) => setTimeout(done, PATIENCE));
+    await send(form, shown, tries - 1);
+  }
 }
 
 function offer(shown, key, label, again, what) {
@@ -119,6 +126,7 @@ async function addFile(file) {
   leaving += 1;
   try {
     const id = await leave().finally(() => { leaving -= 1; });
+    keep(key, { name, upload: id, sent: true });
     await send(new URLSearchParams({ upload: id }), shown);
     drop(key);
   } catch (error) {
@@ -128,22 +136,27 @@ async function addFile(file) {
   }
 }
 
-// At the next visit.
-async function resume() {
+// At the next visit the last byte of a file may have arrived, or still be on its way through the server.
+async function resumeFile(key, file) {
+  const shown = line(file.name);
+  tell(shown.state, { label: "Checking…" });
+  try {
+    if (!file.upload) throw Object.assign(new Error(), { status: GONE });
+    await send(new URLSearchParams({ upload: file.upload }), shown, TRIES);
+    drop(key);
+  } catch ({ status, message }) {
+    if (status !== GONE && status !== INCOMPLETE) offer(shown, key, message, () => resumeFile(key, file), "Try again");
+    else if (!file.sent) offer(shown, key, "Not sent completely. Choose the file again.");
+    else { drop(key); shown.entry.remove(); }  // it was added, and deleted since
+  }
+}
+
+function resume() {
   for (const [key, note] of kept("note").filter(([each]) => !elsewhere.has(each))) {
     if (Date.now() - note.at < DAY) addNote(key, note);
     else offer(line(nameOf(new URLSearchParams(note.form).get("text"))), key, "Not added yet", () => addNote(key, note), "Add");
   }
-  for (const [key, { name, upload: id }] of kept("file").filter(([each]) => !elsewhere.has(each))) {
-    const shown = line(name);
-    try {
-      if (!id) throw new Error();
-      await send(new URLSearchParams({ upload: id }), shown);  // its last byte may have arrived
-      drop(key);
-    } catch {
-      offer(shown, key, "Not sent completely. Choose the file again.");
-    }
-  }
+  for (const [key, file] of kept("file").filter(([each]) => !elsewhere.has(each))) resumeFile(key, file);
 }
 
 if (box) {
