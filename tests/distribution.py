@@ -379,7 +379,10 @@ EVERY_NODE = {
     "store.jobs.Jobs.counts": "metrics and status, of all libraries",
     "store.jobs.Jobs.running_share": "status, of all libraries",
     "store.sections.Sections.coverage": "status, of all libraries",
-    "store.uploads.Uploads.keys": "backup and check compare all files",
+    "store.files.source_files.SourceFiles.items_with": "reextract, of all libraries",
+    "store.files.source_files.SourceFiles.count_items": "reextract, of all libraries",
+    "store.files.source_files.SourceFiles.keys": "backup and check compare all files",
+    "store.files.uploads.Uploads.keys": "backup and check compare all files",
     # Housekeeping, which finds by an index what has expired
     "store.events.log.Events.prune": "hourly: events older than 7 days",
     "store.idempotency.IdempotencyKeys.prune": "hourly: keys older than a day",
@@ -387,8 +390,9 @@ EVERY_NODE = {
     "store.versions.Versions.prune": "hourly: versions older than they are kept",
     "store.trash.entries.Trash.expire": "hourly: what was in the trash for 30 days",
     "store.people.oauth.OAuth.tidy": "hourly: secrets of OAuth that expired",
-    "store.uploads.Uploads.list_awaited": "after a start: uploads that nobody finished",
-    "store.uploads.Uploads.list_disposable": "hourly: uploads that expired",
+    "store.files.uploads.Uploads.list_awaited": "after a start: uploads that nobody finished",
+    "store.files.source_files.SourceFiles.list_unused": "hourly: files that no text needs",
+    "store.files.uploads.Uploads.list_disposable": "hourly: uploads that expired",
     # Rare, and by an index
     "store.people.directory.drop_library": "an account is deleted: its names, by the library",
     "store.people.people._forget_tokens": "an account is deleted: its tokens in all libraries",

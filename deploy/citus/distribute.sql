@@ -64,6 +64,7 @@ SELECT create_distributed_table('jobs', 'library_id', colocate_with => 'folders'
 SELECT create_distributed_table('transcriptions', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('idempotency_keys', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('uploads', 'library_id', colocate_with => 'folders');
+SELECT create_distributed_table('source_files', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('feeds', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('feed_entries', 'library_id', colocate_with => 'folders');
 

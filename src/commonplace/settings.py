@@ -94,6 +94,11 @@ class Settings:
         "",
         "Hosts in private networks that may be fetched (host or host:port, separated by commas).",
     )
+    archive: str = setting(
+        "html",
+        "html: keep pages as they were fetched, compressed, to show them and to read them anew "
+        "(`commonplace reextract`). off: only their text is stored.",
+    )
     fetch_max_mb: int = setting(64, "Maximum size of a fetched page or document, in MB.")
     media_max_mb: int = setting(2048, "Maximum size of a fetched recording, in MB.")
 
@@ -251,6 +256,7 @@ class Settings:
             ),
             "TRASH_DAYS must be at most 36500": self.trash_days <= 36_500,
             "OAUTH_ACCESS_MINUTES must be more than 0": self.oauth_access_minutes > 0,
+            "ARCHIVE must be html or off": self.archive in ("html", "off"),
             "MCP_ERRORS must be jsonrpc or result": self.mcp_errors in ("jsonrpc", "result"),
         }
         for rule, holds in rules.items():

@@ -317,6 +317,7 @@ OAUTH = {  # metadata for all, and what a client's code or token is the credenti
     *(("GET", f"/.well-known/oauth-protected-resource{path}") for path in ("", *MCP_PATHS)),
     *(("POST", f"/oauth/{name}") for name in ("token", "register", "revoke")),
 }
+FILES = {("GET", "/api/v1/items/{item_id}/page")}  # see test_saved_pages.py
 METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{name}" for name in ENDPOINTS))}
 ROWS = {
@@ -456,7 +457,7 @@ async def test_every_route_and_every_tool_has_a_row(house: House) -> None:
         for method in (getattr(route, "methods", None) or {"*"}) - {"HEAD"}
     }
     routes |= {("*", path) for path in house.asgi.endpoints}
-    assert routes == set(ROUTES) | INVITED | SIGNED | OPEN | OAUTH | METRICS | MCP
+    assert routes == set(ROUTES) | INVITED | SIGNED | FILES | OPEN | OAUTH | METRICS | MCP
     assert set(ALL_TOOLS) == set(TOOLS)
 
 
@@ -486,7 +487,7 @@ def test_actions_need_what_they_do(action: Action) -> None:
 @pytest.mark.parametrize("character", LOCKED_OUT)
 async def test_no_valid_token_no_entry_anywhere(house: House, character: str | None) -> None:
     async with client_of(house, character) as client:
-        for method, path in [*ROUTES, *SIGNED, *METRICS, *MCP, ("GET", "/nowhere")]:
+        for method, path in [*ROUTES, *SIGNED, *FILES, *METRICS, *MCP, ("GET", "/nowhere")]:
             response = await client.request("POST" if method == "*" else method, path, json={})
             assert (response.status_code, response.json()["error"]) == (401, "unauthorized"), (
                 method,

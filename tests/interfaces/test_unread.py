@@ -95,7 +95,7 @@ async def work(house: House) -> None:
 
 
 async def blobs(house: House) -> list[Path]:
-    folder = house.app.settings.data_dir / "blobs"
+    folder = house.app.settings.data_dir / "blobs" / "uploads"
     return [path for path in folder.rglob("*") if path.is_file()]
 
 

@@ -65,7 +65,7 @@ async def finish(
 def blobs(house: House) -> list[Path]:
     return [
         file
-        for folder in ("blobs", "incoming")
+        for folder in ("blobs/uploads", "incoming")
         for file in (house.app.settings.data_dir / folder).rglob("*")
         if file.is_file()
     ]

@@ -79,6 +79,7 @@ ROWS: dict[tuple[str, str], Row] = {
         "item", writes=True, answer=422
     ),  # a text has no address to be fetched from
     ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
+    ("GET", "/items/{item_id}/page"): Row("item", answer=404),  # it was not fetched
     ("GET", "/items/{item_id}/original"): Row("item", answer=404),  # originals are not kept here
     ("POST", "/items/{item_id}/notes"): Row(
         "item", writes=True, form=(("text", "Worth reading twice"),)

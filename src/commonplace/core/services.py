@@ -30,7 +30,9 @@ from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.items.originals import Originals
 from commonplace.core.items.overview import Overview
+from commonplace.core.items.page_updates import PageUpdates
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
+from commonplace.core.items.source_files import SourceFiles
 from commonplace.core.items.tags import Tags
 from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.items.trash import Trash
@@ -100,6 +102,8 @@ class Services:
     search: Search
     uploads: Uploads
     originals: Originals
+    files: SourceFiles
+    page_updates: PageUpdates
     feeds: Feeds
     transcription_webhooks: TranscriptionWebhooks
     tasks: Tasks
@@ -156,6 +160,7 @@ def build_services(
     recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
     epics = Epics(store, pipeline, settings.trash_days == 0)
     editor = TextEditor(store, embedder, pipeline, wake)
+    files = SourceFiles(store, access, blobs)
     library = Library(
         store,
         access,
@@ -166,6 +171,7 @@ def build_services(
         quota,
         epics,
         editor,
+        files,
         auto_transforms=model is not None,
     )
     folders = Folders(store, access, epics)
@@ -208,7 +214,7 @@ def build_services(
             settings.keep_originals,
         ),
     }
-    queued_items = QueuedItems(store, access, wake, library, embedder.stamp)
+    queued_items = QueuedItems(store, access, wake, library, files, embedder.stamp)
     originals = Originals(store, access, blobs, settings)
     uploads = Uploads(
         store,
@@ -220,6 +226,7 @@ def build_services(
         recordings,
         UploadLinks(store, settings),
         originals,
+        files,
         settings,
     )
     handlers[INGEST] = IngestJobs(
@@ -251,6 +258,8 @@ def build_services(
         search,
         uploads,
         originals,
+        files,
+        PageUpdates(store, sources, files, editor),
         Feeds(store, access, fetcher, extractor, library, folders, settings),
         TranscriptionWebhooks(wake, settings),
         tasks,

@@ -98,4 +98,5 @@ _RECOUNT = """
            (SELECT coalesce(sum(octet_length(text)), 0) FROM contents WHERE library_id = l.id)
            + (SELECT coalesce(sum(size), 0) FROM uploads
               WHERE library_id = l.id AND has_file = 1)
+           + (SELECT coalesce(sum(size), 0) FROM source_files WHERE library_id = l.id)
     FROM libraries AS l"""

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from commonplace.model.folders import Folder
 from commonplace.model.ids import Json, Stored, digest, now, parse_time
-from commonplace.model.source_content import Mark
+from commonplace.model.source_content import Mark, SourceFile
 
 BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
 
@@ -76,6 +76,7 @@ class Content:
     hash: str = ""  # of the text
     redirected: tuple[str, ...] = ()  # written, not read back
     canonical: str | None = None  # neither written nor read back
+    files: tuple[SourceFile, ...] = ()  # written, not read back
     edit_of: str = ""  # the key of the source, if somebody in the library has edited its text
 
     def __post_init__(self) -> None:

@@ -1,11 +1,13 @@
 """Values from outside: fetched files, extracted texts, feeds, transcripts."""
 
+import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 
-from commonplace.model.ids import Json
+from commonplace.model.ids import Json, Stored, now
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,35 @@ class Fetched:
     validators: Json = field(default_factory=dict)  # etag, last_modified
     max_age: int = 0  # seconds that it may be cached, as the server says
     unchanged: bool = False  # the server has nothing newer than what was known; the file is empty
+
+
+class FileRole(StrEnum):
+    PAGE = "page"  # the answer that the text was read from, gzipped
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile(Stored):
+    """A file that belongs to a text. Each library has its own copy."""
+
+    role: str
+    url: str
+    media_type: str
+    hash: str
+    size: int
+    content_id: str | None = None  # None: no text needs it, or not yet
+    created_at: datetime = field(default_factory=now)
+    data: bytes = field(default=b"", repr=False, compare=False)  # until it is stored
+
+    @property
+    def key(self) -> str:
+        """The key of its bytes in the blob store."""
+        return f"sources/{self.library_id}/{self.id}"
+
+
+def source_file(role: str, url: str, media_type: str, data: bytes) -> SourceFile:
+    """Return a new file, which is of no library yet."""
+    hash = hashlib.sha256(data).hexdigest()
+    return SourceFile("", "", role, url, media_type, hash, len(data), data=data)
 
 
 @dataclass(frozen=True, slots=True)

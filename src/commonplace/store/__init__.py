@@ -32,10 +32,10 @@ from commonplace.store import (
     sections,
     statistics,
     tags,
-    uploads,
     versions,
 )
 from commonplace.store.events import log, webhooks
+from commonplace.store.files import source_files, uploads
 from commonplace.store.people import accounts, members, oauth, people
 from commonplace.store.trash import entries
 
@@ -71,6 +71,7 @@ class Store(Table):
         self.sections = sections.Sections(db, index)
         self.jobs = jobs.Jobs(db)
         self.uploads = uploads.Uploads(db)
+        self.source_files = source_files.SourceFiles(db)
         self.feeds = feeds.Feeds(db)
         self.relations = relations.Relations(db)
         self.captures = captures.Captures(db)
@@ -140,7 +141,7 @@ class Store(Table):
         the data that it replaces are deleted."""
         if blobs is None:
             return await self._db.write(backup.load, self._index, file, replace, advance)
-        before, put = await self.uploads.keys(), list[str]()
+        before, put = await self._file_keys(), list[str]()
         try:
             there = await _put_files(file, blobs, put)
             counts = await self._db.write(backup.load, self._index, file, replace, advance)
@@ -148,13 +149,16 @@ class Store(Table):
             for key in put:
                 await blobs.delete(key)
             raise
-        after = await self.uploads.keys()
-        for key in before.keys() - after.keys():
+        for key in before - await self._file_keys():
             await blobs.delete(key)
-        unsure = after.keys() - there
-        missing = [after[key] for key in unsure if await blobs.size(key) is None]
-        await self.uploads.forget_files(missing)
+        uploads, files = await self.uploads.keys(), await self.source_files.keys()
+        missing = {key for key in (uploads.keys() | files) - there if await blobs.size(key) is None}
+        await self.uploads.forget_files([uploads[key] for key in missing & uploads.keys()])
+        await self.source_files.delete([files[key] for key in missing & files.keys()])
         return counts
+
+    async def _file_keys(self) -> set[str]:
+        return {*await self.uploads.keys(), *await self.source_files.keys()}
 
     @writes
     def drop(self, tx: Tx) -> None:

@@ -2,7 +2,8 @@
 
 The first line names the schema, the last the number of rows, so that half a file is detected.
 Sections are written without their index, which is built again when they are restored. Uploaded
-files follow the rows: a line ["files", {key, size}] each, then their bytes and a line feed.
+files and raw pages follow the rows: a line ["files", {key, size}] each, then their
+bytes and a line feed.
 """
 
 import gzip
@@ -24,6 +25,7 @@ from commonplace.errors import Conflict, Invalid
 from commonplace.model import Advance, Upload
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
+from commonplace.store.files.source_files import read_file
 from commonplace.store.section_rows import put_section_rows, section_rows
 from commonplace.store.trash.moves import delete_items
 
@@ -56,6 +58,7 @@ TABLES = (
     "jobs",
     "transcriptions",
     "uploads",
+    "source_files",
     "feeds",
     "feed_entries",
     "relations",
@@ -75,7 +78,7 @@ TABLES = (
 )
 
 FILES = "files"
-_KEY = re.compile(r"uploads/[\w-]+/[\w-]+")
+_KEY = re.compile(r"(?:uploads|sources)/[\w-]+/[\w-]+")
 _BUFFER = 1024 * 1024
 
 Counts = dict[str, int]
@@ -160,6 +163,8 @@ def _write(
         for row in _sections(tx, index) if table == "sections" else stored:
             if table == "uploads" and row["has_file"]:
                 keys.append(rows.value(Upload, row).key)
+            elif table == "source_files":
+                keys.append(read_file(row).key)
             _line(out, table, row)
             counts[table] += 1
             if counts[table] % AT_ONCE == 0:

@@ -10,13 +10,15 @@ from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, EventType, Item, Job, Json, digest, is_shared, now
 from commonplace.store import jobs, rows, sources
 from commonplace.store.events import log
+from commonplace.store.files import source_files
 
 _ITEMS_OF = "library_id IN :libraries AND content_id = :content_id"
 _JOBS_OF = f"""library_id IN :libraries AND kind = 'transcribe' AND (library_id, item_id) IN
               (SELECT library_id, id FROM items WHERE {_ITEMS_OF})"""
-_OWN_KEY = "key = 'past:' || id"
+OWN_KEY = "past:"  # of a text that its source has no longer, with its id
+_OWN_KEY = f"key = '{OWN_KEY}' || id"
 _ONE = "library_id = :library_id AND id = :id"
-_NOT_STORED: dict[str, Any] = {"redirected": (), "canonical": None}
+_NOT_STORED: dict[str, Any] = {"redirected": (), "canonical": None, "files": ()}
 _COLUMNS = ("id", "key", "edit_of", "hash", "text", "url", "segments", "about", "created_at")
 
 
@@ -233,6 +235,7 @@ def put_content(
         **row,
     ):
         usage.record(tx, library_id, size=_size(new.text))
+        source_files.attach(tx, library_id, new.id, new.files)
         return new.id, same
     # The update that changes nothing locks the row: of two adds of one source, the second waits
     # and finds the first's item. So does a deletion.
@@ -248,7 +251,10 @@ def put_content(
     if new.shared and found["id"] != new.id:  # the library has an older text of it
         sources.note_holder(tx, library_id, new.key, found["id"])
         same = True
-    return str(found["id"]), bool(found["same"]) and same
+    same = same and bool(found["same"])
+    if same:
+        source_files.attach(tx, library_id, found["id"], new.files)
+    return str(found["id"]), same
 
 
 def _shared(tx: Tx, library_id: str, new: Content, newest: bool) -> tuple[Content, bool]:
@@ -362,6 +368,7 @@ def drop_unused_content(tx: Tx, library_id: str, content_id: str) -> None:
         id=content_id,
     ):
         usage.record(tx, library_id, size=-size)
+        source_files.release(tx, library_id, content_id)
         if is_shared(key):
             sources.leave(tx, library_id, key)
 

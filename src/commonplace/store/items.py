@@ -35,10 +35,10 @@ from commonplace.store import (
     item_folders,
     item_queries,
     rows,
-    uploads,
     versions,
 )
 from commonplace.store.events import log
+from commonplace.store.files import uploads
 from commonplace.store.jobs import insert_jobs
 from commonplace.store.relations import (
     drop_relations,

@@ -1,10 +1,12 @@
 """Read a source: from a URL to a text, or to a recording that is transcribed later."""
 
 import asyncio
+import gzip
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
@@ -18,12 +20,15 @@ from commonplace.model import (
     Feed,
     FeedEntry,
     Fetched,
+    FileRole,
     Item,
     Json,
     Progress,
+    SourceFile,
     digest,
     no_progress,
     segments,
+    source_file,
 )
 from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
 from commonplace.settings import Settings
@@ -35,6 +40,7 @@ ARTICLE_WORDS = 500  # a page with this much text is an article, even if it play
 TITLE = 500
 SPEECH = ("audio/", "video/")
 _SAME_SITE = ("www", "m", "mobile", "amp")  # labels of hosts that show the same pages
+HTML = "text/html"
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -98,8 +104,16 @@ def with_source(item: Item, content: Content) -> Item:
     """Return an item with what its source says about itself."""
     tags = (*item.tags, *content.about.get("tags", ()))
     return replace(
-        item, tags=tuple(dict.fromkeys(tags)), metadata=item.metadata | metadata_of(content)
+        item,
+        tags=tuple(dict.fromkeys(tags)),
+        metadata=item.metadata | metadata_of(content),
+        url=item.url or (content.url if item.kind == "file" else None),
     )
+
+
+def web_address(url: str | None) -> str | None:
+    """Return a URL that a file names, if it is the address of a web page."""
+    return url if url and _canonical(url) else None
 
 
 def url_key(url: str) -> str:
@@ -182,7 +196,24 @@ class Sources:
             return replace(
                 _content(url, fetched.url, found, None, kind),
                 canonical=_canonical_address(fetched.url, found.address),
+                files=await self._archived(fetched, kind),
             )
+
+    async def reread(self, file: SourceFile, path: Path, url: str, *, queue: str = "") -> Content:
+        """Read the text of a page that was kept, as for the address `url`."""
+        charset = file.media_type.partition("charset=")[2] or None
+        found = await self._extractor.extract(
+            path, HTML, charset=charset, url=file.url, queue=queue
+        )
+        if not found.text.strip():
+            raise IngestFailed("There is nothing to read in the page that was kept.")
+        return _content(url, url, found, None, HTML)
+
+    async def _archived(self, fetched: Fetched, kind: str) -> tuple[SourceFile, ...]:
+        """Return the raw page as a file, if pages are kept."""
+        if kind != HTML or self._settings.archive == "off":
+            return ()
+        return (await asyncio.to_thread(page_file, fetched.path, fetched.url, fetched.charset),)
 
     async def _video(self, video: str, progress: Progress) -> tuple[Extracted, Json | None]:
         await progress(0.1, "Fetching captions")
@@ -216,7 +247,7 @@ class Sources:
             fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url, queue=queue
         )
         if (
-            kind == "text/html"
+            kind == HTML
             and len(found.text) < 20 * ARTICLE_WORDS  # counting the words of a long text takes time
             and chunking.count(found.text) < ARTICLE_WORDS
             and (heard := await self._heard(url, found, queue))
@@ -273,6 +304,12 @@ class Sources:
         return await self._extractor.detect_type(
             fetched.path, fetched.media_type, _file_name(fetched.url), queue=queue
         )
+
+
+def page_file(path: Path, url: str, charset: str | None) -> SourceFile:
+    """Return a page as the file that is kept of it."""
+    kind = f"{HTML}; charset={charset}" if charset else HTML
+    return source_file(FileRole.PAGE, url, kind, gzip.compress(path.read_bytes(), 6, mtime=0))
 
 
 def _other_address(url: str, end: str) -> str | None:

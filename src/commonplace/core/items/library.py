@@ -17,6 +17,7 @@ from commonplace.core.ingest.sources import (
 from commonplace.core.ingest.transcription import Quota
 from commonplace.core.items.drafts import AddedItem, Draft, derive_changes, new_item, text_content
 from commonplace.core.items.epic_status import Epics
+from commonplace.core.items.source_files import SourceFiles
 from commonplace.core.items.text_editor import TextEditor
 from commonplace.core.items.trash import PERMANENT
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
@@ -54,6 +55,7 @@ class Library(Service):
     _quota: Quota
     _epics: Epics
     _editor: TextEditor
+    _files: SourceFiles
     auto_transforms: bool  # whether a model is configured; without one, all is done in the call
     _turns: KeyedLock = field(default_factory=KeyedLock, init=False)
 
@@ -151,6 +153,7 @@ class Library(Service):
             new_item(caller, draft, draft.title or content.about.get("title", "")), content
         )
         made = await self.make(item, content, caller.person_id, draft.auto_transform, progress)
+        content = await self._files.put(item.library_id, content)
         job_id = made.jobs[0].id if made.jobs else None
         if upload is not None:
             upload = replace(
@@ -227,6 +230,7 @@ class Library(Service):
             raise Invalid("Only web pages and documents can be refreshed.")
         content = await self._sources.read(item.url, queue=caller.queue)
         content = await self._read_canonical(content, caller.queue)
+        content = await self._files.put(item.library_id, content)
         if recording_of(content) is not None:
             raise Invalid("The URL now leads to a recording. Add it as a new item.")
 

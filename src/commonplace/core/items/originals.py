@@ -6,8 +6,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from commonplace.core.items.source_files import unpack
 from commonplace.core.people.authorization import FULL_WRITE, READ, WRITE, Service, verb
-from commonplace.model import Caller, Item, Scope, Upload, new_id, now
+from commonplace.model import Caller, FileRole, Item, Scope, SourceFile, Upload, new_id, now
 from commonplace.ports import Blobs
 from commonplace.settings import Settings
 
@@ -32,6 +33,18 @@ class Originals(Service):
         await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
         async with self.blobs.file(upload.key) as stored:
             await asyncio.to_thread(shutil.copyfile, stored, file)
+
+    @verb(READ, "find", target="item_id")
+    async def page(self, caller: Caller, item_id: str) -> SourceFile | None:
+        """Return the page that an item's text was read from, if it was kept."""
+        found = await self._store.source_files.of_item(caller.scope, item_id, FileRole.PAGE)
+        return found[0] if found else None
+
+    async def copy_page(self, page: SourceFile, file: Path) -> None:
+        async with self.blobs.file(page.key) as stored:
+            body = unpack(await asyncio.to_thread(stored.read_bytes))
+        await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(file.write_bytes, body)
 
     @verb(WRITE, "import", target="item_id", needs=FULL_WRITE)
     async def attach(self, caller: Caller, item_id: str, file: Path, content_type: str) -> None:

@@ -62,7 +62,7 @@ class Report:
     embedder: str
     engine: Json
     bytes: int  # of the whole database
-    originals: int  # bytes of the files that the library's items were made of
+    originals: int  # bytes of the files and pages that the library's items were made of
     keeps_originals: bool
     open: tuple[tuple[Job, str], ...]  # jobs with the titles of their items
     failed: tuple[tuple[Job, str], ...]
@@ -128,7 +128,8 @@ class Overview(Service):
             self._embedder.stamp,
             await store.describe(),
             await store.figures.size(),
-            await store.uploads.kept_bytes(caller.library_id),
+            await store.uploads.kept_bytes(caller.library_id)
+            + await store.source_files.kept_bytes(caller.library_id),
             self._settings.keep_originals,
             waiting,
             failed,

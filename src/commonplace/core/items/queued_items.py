@@ -9,6 +9,7 @@ from commonplace.core.ingest.pipeline import OF_THE_TEXT, job_for
 from commonplace.core.ingest.sources import private_key, title_of, url_key, with_source
 from commonplace.core.items.drafts import AddedItem, Draft, new_item, text_content
 from commonplace.core.items.library import Library
+from commonplace.core.items.source_files import SourceFiles
 from commonplace.core.jobs.worker import run_each
 from commonplace.core.people.authorization import WRITE, Service, verb
 from commonplace.model import (
@@ -33,6 +34,7 @@ from commonplace.text.urls import canonical
 class QueuedItems(Service):
     _wake: Wake
     _library: Library
+    _files: SourceFiles
     _stamp: str
 
     @verb(WRITE, "add", target=lambda draft: draft.title or draft.url)
@@ -113,8 +115,9 @@ class QueuedItems(Service):
         )
         changes = {
             name: getattr(made.item, name)
-            for name in ("title", *OF_THE_TEXT, "transcription_status")
+            for name in ("title", "url", *OF_THE_TEXT, "transcription_status")
         }
+        content = await self._files.put(item.library_id, content)
         kept = await self._store.queued_items.complete_ingest(
             Scope(item.library_id),
             item,

@@ -23,6 +23,7 @@ from commonplace.model import (
 from commonplace.model.workflow import with_article
 from commonplace.ports import Embedder, Wake
 from commonplace.store import Store
+from commonplace.store.contents import OWN_KEY
 from commonplace.text import chunking
 from commonplace.text.front_matter import first_line
 from commonplace.text.language import detect
@@ -91,13 +92,29 @@ class TextEditor:
             return await self._store.items.keep_source(
                 caller.scope, item.id, new, words, expected_revision=item.revision
             )
+        return await self._replace_source(caller.scope, item, before, new)
+
+    async def reextracted(self, item: Item, found: Content) -> Item:
+        """Give an item the text that its kept page is read as now. `found` has the page's file."""
+        before = await self._store.contents.get(item.library_id, item.content_id)
+        if before.text == found.text and before.about == found.about:
+            return item
+        id = new_shared_id()
+        own = before.edit_of or before.key.startswith(OWN_KEY)
+        key = f"edit:{id}" if own else before.key
+        content = replace(found, id=id, key=key, edit_of=before.edit_of, redirected=())
+        return await self._replace_source(Scope(item.library_id), item, before, content)
+
+    async def _replace_source(
+        self, scope: Scope, item: Item, before: Content, content: Content
+    ) -> Item:
         title = content.about["title"] if item.title == before.about.get("title") else item.title
         about = {name: value for name, value in item.metadata.items() if name != "truncated"}
         about |= metadata_of(content)
         made, changes = await self._prepared(
             item, content.text, content.marks, {"title": title, "metadata": about}
         )
-        return await self._replace(caller.scope, item, new, made, changes, item.revision)
+        return await self._replace(scope, item, content, made, changes, item.revision)
 
     async def _prepared(
         self, item: Item, text: str, marks: Sequence[Mark], changes: Changes
@@ -153,7 +170,7 @@ def _source(item: Item, before: Content) -> str:
     """Return the key by which the source of an edited text is found again; notes have none."""
     if before.edit_of or item.kind == "text":
         return before.edit_of
-    moved = before.key.startswith("past:")  # somebody has fetched the page again
+    moved = before.key.startswith(OWN_KEY)  # somebody has fetched the page again
     return url_key(item.url) if moved and item.url else before.key
 
 

@@ -11,12 +11,19 @@ from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
-from commonplace.core.ingest.sources import SPEECH, content_of, private_key
+from commonplace.core.ingest.sources import (
+    SPEECH,
+    content_of,
+    private_key,
+    url_key,
+    web_address,
+)
 from commonplace.core.ingest.transcription import Recordings
 from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.library import Library
 from commonplace.core.items.originals import Originals
 from commonplace.core.items.queued_items import QueuedItems
+from commonplace.core.items.source_files import SourceFiles
 from commonplace.core.items.upload_checks import UploadLinks, refuse_wrong_type
 from commonplace.core.people.authorization import READ, UPLOAD, WRITE, Service, may, verb
 from commonplace.errors import (
@@ -70,6 +77,7 @@ class Uploads(Service):
     _recordings: Recordings
     _links: UploadLinks
     _originals: Originals
+    _files: SourceFiles
     _settings: Settings
     _busy: set[str] = field(default_factory=set, init=False)
     _finishing: WeakValueDictionary[str, asyncio.Lock] = field(
@@ -363,7 +371,9 @@ class Uploads(Service):
             )
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
         found = replace(found, title=found.title or PurePath(upload.filename).stem)
-        return content_of(found, key, media_type=kind)
+        content = content_of(found, key, web_address(found.address), media_type=kind)
+        # Adding the address finds the file, as it finds a page that somebody has edited.
+        return replace(content, edit_of=url_key(content.url)) if content.url else content
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """Return the caller's content key for a file with its content, or the library's key if the
@@ -420,6 +430,7 @@ class Uploads(Service):
             await asyncio.to_thread(self._incoming(upload).unlink, missing_ok=True)
         await self._store.uploads.forget_files([upload.id for upload in spent])
         await self._store.uploads.delete([upload for upload in spent if upload.expires_at < at])
+        await self._files.cleanup()
 
     async def _resume(self, upload: Upload) -> None:
         file = self._incoming(upload)

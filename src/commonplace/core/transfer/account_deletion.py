@@ -51,5 +51,6 @@ class AccountDeletion:
         while await self._store.trash.delete_some(library_id):
             pass
         await self._store.uploads.expire(library_id)
+        await self._store.source_files.expire(library_id)
         await self._uploads.cleanup()  # delete the files while their keys are still stored
         await self._store.people.delete(library_id)

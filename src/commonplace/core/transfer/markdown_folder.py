@@ -282,7 +282,7 @@ async def export_folder(
     originals: Originals | None = None,
     disks: Disks | None = None,
 ) -> int:
-    """Write one file per item, and earlier versions and `originals` to hidden folders. Never
+    """Write one file per item; earlier versions, `originals` and pages to hidden folders. Never
     overwrites files of other origin."""
     places = _Places(root)
     paths = {node.id: node.path for node in folder_list(await folders.list_folders(caller))}
@@ -310,6 +310,11 @@ async def export_folder(
             with suppress(NotFound):  # deleted meanwhile
                 await originals.copy(original, root / place)
                 own = {"file": place, "type": original.content_type}
+        elif originals and (page := await originals.page(caller, item_id)):
+            place = f"{ORIGINALS}/{reading.item.public_id}/page.html"
+            with suppress(NotFound):
+                await originals.copy_page(page, root / place)
+                own = {"file": place, "type": page.media_type}
         mine = [r for r in joins if r.from_id == item_id]
         _write(file, front_matter.render(reading, mine, own))
         for version in earlier:

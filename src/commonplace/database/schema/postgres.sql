@@ -724,6 +724,22 @@ CREATE INDEX uploads_id ON uploads (id);
 CREATE INDEX uploads_item ON uploads (library_id, item_id, created_at);
 CREATE INDEX uploads_expire ON uploads (expires_at);
 
+-- Files that belong to texts: the raw pages that they were read from. The bytes are blobs.
+CREATE TABLE source_files (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  content_id TEXT,  -- NULL: no text needs it, or not yet; it is deleted after an hour
+  role TEXT NOT NULL,
+  url TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  size BIGINT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (library_id, id)
+);
+CREATE INDEX source_files_content ON source_files (library_id, content_id, role);
+CREATE INDEX source_files_unused ON source_files (created_at) WHERE content_id IS NULL;
+
 -- Entries are added with the rights of whoever subscribed.
 CREATE TABLE feeds (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,

@@ -30,7 +30,7 @@ SECTIONS = {
     "Memory": "remember reflect context related review",
     "Work": "task",
     "Server": "serve mcp worker connect token member user oauth setup doctor backup restore "
-    "reindex eval",
+    "reextract reindex eval",
 }
 # Commands by the module that has them, with the first line of their help. Those of `generated` have
 # the titles of their actions.
@@ -116,6 +116,7 @@ COMMANDS = {
     },
     "maintenance": {
         "setup": "Download the models that the settings use.",
+        "reextract": "Read the kept pages anew, without fetching them.",
         "reindex": "Compute missing vectors, or all vectors after a change of embedder.",
         "eval": "Evaluate search on a retrieval set, in a temporary library.",
     },

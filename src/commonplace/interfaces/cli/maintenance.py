@@ -1,11 +1,11 @@
-"""setup, reindex, eval."""
+"""setup, reextract, reindex, eval."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from commonplace.errors import EmbeddingFailed
+from commonplace.errors import EmbeddingFailed, IngestFailed
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
 from commonplace.interfaces.cli.job_queue import run_jobs
@@ -48,6 +48,26 @@ async def reindex(session: Session) -> None:
     )
 
 
+async def reextract(session: Session) -> None:
+    """Read the kept pages anew, without fetching them. Texts that come out differently replace the
+    old ones, which become versions."""
+    session.require_owner()
+    with output.progress("Reading pages") as advance:
+        done = await session.services.page_updates.reextract(advance)
+    await run_jobs(session.services, "Making vectors")
+    for reason in done.failed:
+        output.note(reason)
+    session.show(
+        {"pages": done.pages, "changed": done.changed, "failed": len(done.failed)},
+        f"Read the pages of {output.count_items(done.pages)}; "
+        f"{done.changed:,} have another text now.",
+    )
+    if done.failed:
+        raise IngestFailed(
+            f"The pages of {output.count_items(len(done.failed))} could not be read."
+        )
+
+
 async def evaluate(
     context: CommandContext,
     directory: Annotated[
@@ -83,4 +103,4 @@ async def evaluate(
     )
 
 
-COMMANDS: Commands = {"setup": setup, "reindex": reindex, "eval": evaluate}
+COMMANDS: Commands = {"setup": setup, "reextract": reextract, "reindex": reindex, "eval": evaluate}

@@ -24,7 +24,7 @@ from commonplace.interfaces.http.gate import (
 )
 from commonplace.interfaces.http.metrics import Meters
 from commonplace.interfaces.http.oauth import oauth_routes
-from commonplace.interfaces.rest import probes, transcription_webhook, uploads
+from commonplace.interfaces.rest import files, probes, transcription_webhook, uploads
 from commonplace.interfaces.rest.openapi import docs_routes
 from commonplace.interfaces.rest.routes import action_routes
 
@@ -43,6 +43,7 @@ def rest_app(
         routes=[
             *action_routes(),
             *uploads.ROUTES,
+            *files.ROUTES,
             *transcription_webhook.ROUTES,
             *probes.ROUTES,
             *docs_routes(),

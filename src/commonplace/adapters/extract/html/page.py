@@ -35,6 +35,8 @@ _SCRIPT = re.compile(
     r"\bjava ?script\b.{0,40}\b(?:disabled|required|enabled|aktivieren|activer)\b",
     re.I | re.S,
 )
+_SINGLE_FILE = re.compile(r"Page saved with SingleFile\s+url:\s+(https?://[^\s<>\"]{1,2000})")
+_COMMENT_CHARS = 5_000  # in which SingleFile says where the page is from
 _LOGIN = re.compile(
     r"\b(?:log ?in|sign ?in|sign up|subscribers? only|members only|anmelden|connexion)\b", re.I
 )
@@ -43,9 +45,11 @@ _LOGIN = re.compile(
 def read(source: Source, caps: Caps) -> Extracted:
     page = charset.decode(source.read_all(caps), source.charset, markup=True)
     tree = _parse(page)
-    language, links = _language(tree), media_links.find_links(tree, source.url)
-    declared = read_declared(tree, source.url)
-    about, text = _find_article(tree, page, source.url)
+    saved = None if source.url else _SINGLE_FILE.search(page[:_COMMENT_CHARS])
+    url = source.url or (saved[1] if saved else None)
+    language, links = _language(tree), media_links.find_links(tree, url)
+    declared = read_declared(tree, url)
+    about, text = _find_article(tree, page, url)
     if len(text) < _FEW:
         tree = _parse(page)  # the extractor has modified the first one
         text = convert.convert(tree, convert.PAGE_FURNITURE)
@@ -59,7 +63,8 @@ def read(source: Source, caps: Caps) -> Extracted:
         published_at=declared.published_at or parse_date(about.date),
         language=language,
         links=links,
-        address=declared.address,
+        # A file may only say where it was saved from: it may name any page as canonical.
+        address=declared.address if source.url else url,
     )
 
 

@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, Response
 from commonplace.core.entities.annotations import Annotation, beside, quoted
 from commonplace.core.items.item_parts import part_of
 from commonplace.errors import NotFound
+from commonplace.interfaces.http.source_files import saved_page
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live import states
 from commonplace.interfaces.web.markdown_html import (
@@ -26,7 +27,7 @@ from commonplace.interfaces.web.markdown_html import (
 from commonplace.interfaces.web.pages.editor import by_passage, is_editable
 from commonplace.interfaces.web.pages.library import place_in_list
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then, whole_number
-from commonplace.model import NOT_DISKS, FullItem, Item, Kind, Neighbour, Section, Upload
+from commonplace.model import NOT_DISKS, FileRole, FullItem, Item, Kind, Neighbour, Section, Upload
 from commonplace.model.workflow import notes, searchable
 from commonplace.text.snippets import plain_text
 
@@ -73,6 +74,7 @@ async def show(request: WebRequest) -> Response:
         outline=_outline(reading),
         failed=[job for job in jobs if job.state == "failed"],
         original=original,
+        saved=await services.files.find(caller, item.id, FileRole.PAGE),
         plays=_plays(original),
         pages=_pages(original, item),
         annotations=annotations,
@@ -236,6 +238,10 @@ def _is_pdf(file: Path) -> bool:
         return opened.read(len(PDF)) == PDF
 
 
+async def page(request: WebRequest) -> Response:
+    return await saved_page(request.services, request.caller, request.path("item_id"))
+
+
 async def version(request: WebRequest) -> Response:
     """Show an earlier version: the changes that followed, or its text."""
     revision = whole_number(request.path("revision")) or 0  # which none has
@@ -269,5 +275,6 @@ ROUTES = (
     ),
     post("/items/{item_id}/retry", retry),
     get("/items/{item_id}/original", original),
+    get("/items/{item_id}/page", page),
     get("/items/{item_id}/versions/{revision}", version),
 )

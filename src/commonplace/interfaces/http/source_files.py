@@ -1,0 +1,29 @@
+"""Files that belong to an item's text, for browsers: never shown as pages of ours."""
+
+import asyncio
+
+from starlette.responses import Response
+
+from commonplace.core.items.source_files import unpack
+from commonplace.core.services import Services
+from commonplace.errors import NotFound
+from commonplace.model import Caller, FileRole
+
+# No script, no form, no request: what a page loads from elsewhere stays away.
+_SANDBOX = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",
+}
+
+
+async def saved_page(services: Services, caller: Caller, item_id: str) -> Response:
+    """Return the page that an item's text was read from."""
+    file = await services.files.find(caller, item_id, FileRole.PAGE)
+    if file is None:
+        raise NotFound("The page as it was fetched was not kept.")
+    body = await asyncio.to_thread(unpack, await services.files.read(file))
+    headers = _SANDBOX | {"Content-Type": file.media_type}
+    return Response(body, headers=headers)

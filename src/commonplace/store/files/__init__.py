@@ -1,0 +1,1 @@
+"""Files of uploads and of texts: their rows. The bytes are blobs."""
