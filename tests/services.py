@@ -8,8 +8,9 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -42,6 +43,73 @@ def running_postgres() -> Iterator[tuple[str, int]]:
         for process in still_there:
             process.kill()
         psutil.wait_procs(still_there, timeout=10)
+        shutil.rmtree(folder)
+
+
+class StandBy:
+    """A streaming replica of a Postgres server, which tests hold back, stop and start."""
+
+    def __init__(self, folder: Path, primary: str) -> None:
+        self._folder = folder
+        with psycopg.connect(primary) as connection:
+            [self._programs] = connection.execute(
+                "SELECT setting FROM pg_config WHERE name = 'BINDIR'"
+            ).fetchone()
+        self.url = f"postgresql://postgres@/postgres?host={folder}"
+        self._run(
+            "pg_basebackup",
+            "-D",
+            folder / "data",
+            "-R",
+            "-X",
+            "stream",
+            "-c",
+            "fast",
+            "-d",
+            primary,
+        )
+        self.start()
+
+    def start(self) -> None:
+        log, sockets = self._folder / "log", f"-k {self._folder} -c listen_addresses= -c fsync=off"
+        self._run("pg_ctl", "-D", self._folder / "data", "-w", "-l", log, "-o", sockets, "start")
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-D", self._folder / "data", "-w", "-m", "immediate", "stop")
+
+    def ask(self, statement: str) -> Any:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement)
+            return cursor.fetchone() if cursor.description else None
+
+    def catch_up(self, primary: str) -> None:
+        """Wait until it has replayed what the primary has written so far."""
+        with psycopg.connect(primary, autocommit=True) as connection:
+            [position] = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
+        while not self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn")[0]:
+            time.sleep(0.01)
+
+    def _run(self, command: str, *arguments: object) -> None:
+        subprocess.run(
+            [f"{self._programs}/{command}", *map(str, arguments)],
+            user="pgserver" if os.geteuid() == 0 else None,
+            cwd=self._folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+
+
+@contextmanager
+def running_replica(primary: str) -> Iterator[StandBy]:
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-pg-"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, "pgserver")
+    replica = StandBy(folder, primary)
+    try:
+        yield replica
+    finally:
+        with suppress(subprocess.CalledProcessError):  # a test has stopped it
+            replica.stop()
         shutil.rmtree(folder)
 
 

@@ -68,6 +68,9 @@ class Settings:
     database_url: str = setting(
         "", "postgresql://... to use Postgres. Empty: SQLite in the data folder.", secret=True
     )
+    database_read_url: str = setting(
+        "", "postgresql://... of a read replica of database_url, which searches use.", secret=True
+    )
     database_schema: str = setting("commonplace", "Postgres schema for the tables.")
     redis_url: str = setting(
         "", "redis://... to share rate limits between servers and wake workers.", secret=True
@@ -237,6 +240,10 @@ class Settings:
             "PUBLIC_URL must be http:// or https:// and a host, without a path": not self.public_url
             or _ORIGIN.fullmatch(self.public_url) is not None,
             "URL must begin with http:// or https://": _begins(self.url, "http://", "https://"),
+            "DATABASE_READ_URL must begin with postgresql://, and needs DATABASE_URL": _begins(
+                self.database_read_url, "postgresql://", "postgres://"
+            )
+            and bool(self.database_url or not self.database_read_url),
             "REDIS_URL must begin with redis://, rediss:// or unix://": _begins(
                 self.redis_url, "redis://", "rediss://", "unix://"
             ),

@@ -22,8 +22,11 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from commonplace.database import usage
 from commonplace.database.columns import micros
 from commonplace.database.migrations import migrate
+from commonplace.database.replica import Behind, Replica
+from commonplace.database.routing import Route, current
 from commonplace.database.transaction import DeferredWork, Values, WireVector, percent_style
 from commonplace.errors import CommonplaceError, ConfigurationError, StorageFailed
 from commonplace.model.people import Usage
@@ -157,8 +160,9 @@ class PostgresDatabase:
     engine = "postgres"
     quota = Usage()
 
-    def __init__(self, url: str, schema: str) -> None:
+    def __init__(self, url: str, schema: str, read_url: str = "") -> None:
         self._url, self._schema = url, schema
+        self._replica = read_url and Replica(read_url, CONNECTIONS, self._configure, self._reader)
         self._threads = ThreadPool(CONNECTIONS, "postgres")
         self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
             url,
@@ -183,10 +187,16 @@ class PostgresDatabase:
     async def read(
         self, work: Callable[..., T], /, *args: Any, inline: bool = False, **kwargs: Any
     ) -> T:
-        return await self._threads.run(lambda: self._with_retries(True, work, args, kwargs))
+        route = current() if self._replica else None
+        return await self._threads.run(lambda: self._read(route, work, args, kwargs))
 
     async def write(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return await self._threads.run(lambda: self._with_retries(False, work, args, kwargs))
+        route = current() if self._replica else None
+        if route:
+            route.primary = True
+        return await self._threads.run(
+            lambda: self._with_retries(False, usage.counted(work, route), args, kwargs)
+        )
 
     async def define(self, statement: str) -> None:
         await self._threads.run(lambda: self._define(statement))
@@ -194,6 +204,8 @@ class PostgresDatabase:
     async def close(self) -> None:
         self._threads.close()
         self._pool.close()
+        if self._replica:
+            self._replica.close()
 
     def _define(self, statement: str) -> None:
         try:
@@ -205,6 +217,20 @@ class PostgresDatabase:
                 connection.execute(statement.encode())
         except _LOST as error:
             _explain(error)
+
+    def _read(self, route: Route | None, work: Callable[..., T], args: Any, kwargs: Any) -> T:
+        if self._replica and route and not route.primary and self._replica.answers:
+            if route.writes is None:
+                route.writes = self._with_retries(True, usage.writes, (route.library_id,), {})
+            with suppress(Behind):
+                return self._replica.read(route, work, args, kwargs)
+        return self._with_retries(True, work, args, kwargs)
+
+    def _reader(self, connection: Connection[DictRow]) -> PostgresTx:
+        self._begin(connection, read_only=True)
+        tx = PostgresTx(connection, self._types)
+        tx.quota = self.quota
+        return tx
 
     def _with_retries(self, read_only: bool, work: Callable[..., T], args: Any, kwargs: Any) -> T:
         """Retry after a conflicting write, and after a connection lost before the commit."""
@@ -336,6 +362,8 @@ class PostgresDatabase:
         self._session = b"SET %s; SET jit = off" % setting
         self._local = b"SET LOCAL %s; SET LOCAL jit = off" % setting
         self._pool.open(wait=True, timeout=CONNECT_SECONDS)
+        if self._replica:
+            self._replica.open()
 
 
 def _is_pooled(connection: Connection[Any]) -> bool:

@@ -4,14 +4,19 @@ The row of a library stays locked until the commit, so that not even writers on 
 exceed a quota together.
 """
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import Any, TypeVar
 
+from commonplace.database.routing import Route
 from commonplace.database.transaction import Tx
 from commonplace.errors import LibraryFull
+from commonplace.model.ids import now
 from commonplace.model.people import MEGABYTE, Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +43,28 @@ def record(
         tx.defer(_settle, _Change(library_id, items, sections, size, accepted))
 
 
+def counted(work: Callable[..., T], route: Route | None) -> Callable[..., T]:
+    """Return `work`, which then also counts as a write to the library of the route."""
+    if route is None:
+        return work
+
+    def run(tx: Tx, /, *args: Any, **kwargs: Any) -> T:
+        result = work(tx, *args, **kwargs)
+        tx.defer(_settle, _Change(route.library_id, 0, 0, 0, False))
+        return result
+
+    return run
+
+
+def writes(tx: Tx, library_id: str) -> int | None:
+    """Return how often the library was written to. None: there is no such library."""
+    found: int | None = tx.scalar("SELECT writes FROM usage WHERE library_id = :id", id=library_id)
+    return found
+
+
 def recount(tx: Tx) -> None:
-    """Count all libraries anew, before the commit. No quota refuses what is there."""
+    """Count all libraries anew, before the commit. No quota refuses what is there. Writes count on
+    from a number that no replica has."""
     tx.defer(_settle, None)
 
 
@@ -47,7 +72,7 @@ def _settle(tx: Tx, changes: Sequence[_Change | None]) -> None:
     known = [change for change in changes if change]
     if len(known) < len(changes):
         tx.run("DELETE FROM usage")
-        tx.run(_RECOUNT)
+        tx.run(_RECOUNT, at=now())
         return
     library = attrgetter("library_id")
     for library_id, group in groupby(sorted(known, key=library), library):
@@ -56,19 +81,17 @@ def _settle(tx: Tx, changes: Sequence[_Change | None]) -> None:
 
 def _settle_library(tx: Tx, library_id: str, changes: Sequence[_Change]) -> None:
     added = _sum(changes)
-    if not any(astuple(added)):
-        return
-    [after] = tx.all(
-        """INSERT INTO usage (library_id, items, sections, size)
-           VALUES (:library_id, :items, :sections, :size)
-           ON CONFLICT (library_id) DO UPDATE SET items = usage.items + excluded.items,
-               sections = usage.sections + excluded.sections, size = usage.size + excluded.size
-           RETURNING items, sections, size""",
+    after = tx.one(
+        """UPDATE usage SET items = items + :items, sections = sections + :sections,
+               size = size + :size, writes = writes + 1
+           WHERE library_id = :library_id RETURNING items, sections, size""",
         library_id=library_id,
         items=added.items,
         sections=added.sections,
         size=added.size,
     )
+    if after is None:
+        return  # the library was deleted
     asked = _sum([change for change in changes if not change.accepted])
     for name, unit in (("items", 1), ("sections", 1), ("size", MEGABYTE)):
         cap, now, more = getattr(tx.quota, name), after[name], getattr(asked, name)
@@ -89,8 +112,8 @@ def _sum(changes: Sequence[_Change]) -> Usage:
 
 
 _RECOUNT = """
-    INSERT INTO usage (library_id, items, sections, size)
-    SELECT l.id,
+    INSERT INTO usage (writes, library_id, items, sections, size)
+    SELECT :at, l.id,
            (SELECT count(*) FROM items WHERE library_id = l.id)
            + (SELECT count(*) FROM trash WHERE library_id = l.id),
            (SELECT count(*) FROM sections WHERE library_id = l.id)

@@ -230,7 +230,9 @@ def _make_database(settings: Settings) -> Database:
     if settings.database_url.startswith(("postgresql://", "postgres://")):
         with extra("postgres", "COMMONPLACE_DATABASE_URL"):
             from commonplace.database.postgres import PostgresDatabase
-        return PostgresDatabase(settings.database_url, settings.database_schema)
+        return PostgresDatabase(
+            settings.database_url, settings.database_schema, settings.database_read_url
+        )
     raise ConfigurationError(
         "COMMONPLACE_DATABASE_URL must start with postgresql:// (leave it empty for SQLite)."
     )

@@ -111,7 +111,7 @@ class Disks(Service):
             if passage.item_id not in gone
         ]
 
-    @verb(READ, "read_disk", target="disk_id")
+    @verb(READ, "read_disk", target="disk_id", primary=True)
     async def get(self, caller: Caller, disk_id: str) -> Disk:
         ref = ItemRef.parse(disk_id)
         try:
@@ -123,7 +123,7 @@ class Disks(Service):
                 caller, await self._store.disks.find(ref, caller.library_id)
             )
 
-    @verb(READ, "read_disks")
+    @verb(READ, "read_disks", primary=True)
     async def batch(self, caller: Caller, disk_ids: Sequence[str]) -> tuple[list[Disk], list[str]]:
         """Return the caller's own disks, and the ids that were not found."""
         disks: list[Disk] = []
@@ -135,7 +135,7 @@ class Disks(Service):
                 missing.append(disk_id)
         return disks, missing
 
-    @verb(READ, "list_disks", target="scope")
+    @verb(READ, "list_disks", target="scope", primary=True)
     async def page(
         self,
         caller: Caller,
@@ -164,7 +164,7 @@ class Disks(Service):
 
     # -- publishing
 
-    @verb(READ, "preview_disk", target="disk_id")
+    @verb(READ, "preview_disk", target="disk_id", primary=True)
     async def preview(self, caller: Caller, disk_id: str) -> Disk:
         """Show the view that others would see."""
         item = await self._own_item(caller, ItemRef.parse(disk_id))
@@ -180,7 +180,7 @@ class Disks(Service):
             await self._publisher.preview(caller, _finished(item)),
         )
 
-    @verb(READ)
+    @verb(READ, primary=True)
     async def own_summary(self, caller: Caller, item: Item) -> str:
         """Return the owner's words for others: of the published view, or of an imported item."""
         if item.visibility == PUBLISHED:

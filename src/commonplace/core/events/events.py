@@ -103,7 +103,7 @@ class Events(Service):
     _poller: Poller
     _streams: Counter[str] = field(default_factory=Counter)
 
-    @verb(READ)
+    @verb(READ, primary=True)
     async def list_events(
         self, caller: Caller, after: str | None = None, limit: int = AT_ONCE
     ) -> EventList:
@@ -112,7 +112,7 @@ class Events(Service):
         page = await self._store.events.list_after(caller.scope, begin, limit)
         return EventList(views(page), new_cursor(page.key, page.after))
 
-    @verb(READ, "stream_events")
+    @verb(READ, "stream_events", primary=True)
     async def stream(
         self, caller: Caller, identify: Callable[[], Awaitable[Caller]], after: str | None
     ) -> AsyncIterator[list[EventView]]:
@@ -123,7 +123,7 @@ class Events(Service):
         """
         return await self._open(caller, identify, after, STREAMS_OF_ONE, self._progress)
 
-    @verb(READ, "stream_events")
+    @verb(READ, "stream_events", primary=True)
     async def watch(
         self, caller: Caller, identify: Callable[[], Awaitable[Caller]], after: str | None
     ) -> AsyncIterator[list[EventView]]:

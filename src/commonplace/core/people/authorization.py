@@ -11,6 +11,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
+from commonplace.database.routing import route_call
 from commonplace.errors import (
     CapabilityDenied,
     CommonplaceError,
@@ -317,11 +318,13 @@ def verb(
     *,
     target: str | Callable[..., str | None] | None = None,
     needs: Requirement = Requirement.NONE,
+    primary: bool = False,
 ) -> Callable[[Callable[Concatenate[Any, Caller, P], Coroutine[Any, Any, R]]], Verb[P, R]]:
     """Admit the caller before a method of an object with `_access` runs.
 
     `name`: in the activity log; the method's if left out. `target`: the parameter that is logged.
     Either can be a function, whose parameters are those of the method with the same names.
+    `primary`: a read that no replica may answer, since others than members write what it reads.
     """
 
     def decorate(
@@ -338,7 +341,8 @@ def verb(
             await self._access.admit(
                 caller, named, read_target(args, kwargs) if read_target else None
             )
-            return await method(self, caller, *args, **kwargs)
+            with route_call(caller.library_id, primary=primary or bucket is not READ):
+                return await method(self, caller, *args, **kwargs)
 
         admitted.needs = required  # type: ignore[attr-defined]
         return cast(Verb[P, R], admitted)

@@ -49,7 +49,7 @@ class OpenInvitation:
 
 @dataclass(eq=False)
 class Members(Service):
-    @verb(READ, "list_members", needs=FULL_SCOPE)
+    @verb(READ, "list_members", needs=FULL_SCOPE, primary=True)
     async def all(self, caller: Caller) -> list[Member]:
         return await self._store.members.of_library(caller.library_id)
 
@@ -83,7 +83,7 @@ class Members(Service):
         await self._store.members.invite(invitation, digest(secret))
         return invitation, secret
 
-    @verb(READ, "list_invitations", needs=ADMIN)
+    @verb(READ, "list_invitations", needs=ADMIN, primary=True)
     async def invitations(self, caller: Caller) -> list[Invitation]:
         return await self._store.members.invitations(caller.library_id)
 
@@ -92,7 +92,7 @@ class Members(Service):
         if not await self._store.members.withdraw(caller.library_id, invitation_id):
             raise NotFound("Invitation not found, or already accepted")
 
-    @verb(READ, needs=FULL_SCOPE)
+    @verb(READ, needs=FULL_SCOPE, primary=True)
     async def leave(self, caller: Caller) -> None:
         """Leave the library. Items the person added stay."""
         _require_guest(caller, caller.person_id)

@@ -109,7 +109,7 @@ class People(Service):
             None if new.folders is None else await self.folder_ids(caller, new.folders),
         )
 
-    @verb(READ)
+    @verb(READ, primary=True)
     async def me(self, caller: Caller) -> Me:
         """Tell a caller who they are, what they may do, and what is left of their limits."""
         tokens = await self._store.tokens.of_library(caller.library_id)
@@ -122,12 +122,12 @@ class People(Service):
             await self._store.figures.usage(caller.library_id) if caller.whole_library else None,
         )
 
-    @verb(READ, "list_tokens", needs=FULL_WRITE)
+    @verb(READ, "list_tokens", needs=FULL_WRITE, primary=True)
     async def tokens(self, caller: Caller) -> list[Token]:
         """Return the library's tokens; only their own for callers who cannot manage members."""
         return await self._of(caller)
 
-    @verb(READ, "read_token", target="token_id", needs=FULL_WRITE)
+    @verb(READ, "read_token", target="token_id", needs=FULL_WRITE, primary=True)
     async def token(self, caller: Caller, token_id: str) -> Token:
         return find_by_id(await self._of(caller), token_id, "Token")
 
@@ -139,7 +139,7 @@ class People(Service):
         if token.kind == OAUTH:
             self._access.note(token.library_id, token.id, "oauth_revoked", None, ok=True)
 
-    @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE)
+    @verb(READ, "token_activity", target="token_id", needs=FULL_WRITE, primary=True)
     async def activity(self, caller: Caller, token_id: str, limit: int = 100) -> list[Event]:
         find_by_id(await self._of(caller), token_id, "Token")
         await self._access.flush()

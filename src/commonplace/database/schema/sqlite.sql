@@ -33,7 +33,8 @@ CREATE TABLE usage (
   library_id TEXT PRIMARY KEY REFERENCES libraries (id) ON DELETE CASCADE,
   items BIGINT NOT NULL,
   sections BIGINT NOT NULL,
-  size BIGINT NOT NULL  -- bytes of texts and uploaded files
+  size BIGINT NOT NULL,   -- bytes of texts and uploaded files
+  writes BIGINT NOT NULL  -- tells whether a read replica is up to date
 );
 
 CREATE TABLE members (

@@ -159,6 +159,11 @@ def insert_person(tx: Tx, person: Person) -> None:
     tx.run(
         "INSERT INTO members (library_id, person_id, role) VALUES (:id, :id, 'owner')", id=person.id
     )
+    tx.run(
+        """INSERT INTO usage (library_id, items, sections, size, writes)
+           VALUES (:id, 0, 0, 0, 0)""",
+        id=person.id,
+    )
 
 
 def libraries_of(tx: Tx, person_id: str) -> list[str]:
