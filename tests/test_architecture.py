@@ -35,6 +35,7 @@ ORDER = [
     "core.work",
     "core.memory",
     "core.disks",
+    "core.undo",
     "core.transfer",
     "core.map",
     "core.services",

@@ -83,7 +83,7 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await choose("One", "Two")
     await page.get_by_placeholder("New folder").fill("Numbers")
     await page.get_by_role("button", name="Add to folder").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items added to “Numbers”.")
+    await expect(page.get_by_role("status")).to_contain_text("2 items added to “Numbers”.")
     await choose("Three")
     await page.get_by_placeholder("Tags, comma-separated").fill("odd")
     await page.get_by_role("button", name="Add tags").click()
@@ -95,11 +95,11 @@ async def test_many_are_filed_tagged_archived_and_deleted_without_scripts(site: 
     await expect(page.locator("#total")).to_have_text("2 items")
     await choose("Two", "Three")
     await page.get_by_role("button", name="Delete").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items deleted.")
+    await expect(page.get_by_role("status")).to_contain_text("2 items deleted.")
     await page.get_by_role("link", name="Trash").click()
     for title in ("Two", "Three"):
         await page.get_by_role("button", name=f"Restore {title}").click()
-        await expect(page.get_by_role("status")).to_have_text(f"Restored “{title}”.")
+        await expect(page.get_by_role("status")).to_contain_text(f"Restored “{title}”.")
     await page.get_by_role("link", name="Library").click()
     await page.get_by_label("Add a link, a note or files").fill(
         "A note that was written without any script."

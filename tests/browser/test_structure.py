@@ -109,12 +109,12 @@ async def test_rows_are_dragged_onto_folders(site: Site) -> None:
         await site.add(f"Note {n}", folder=here if n == 0 else None)
     page = await site.signed_in()
     await page.locator(".row", has_text="Note 3").drag_to(folder(page, "There"))
-    await expect(page.get_by_role("status")).to_have_text("1 item moved to “There”.")
+    await expect(page.get_by_role("status")).to_contain_text("1 item moved to “There”.")
     await ready(page)
     for n in (1, 2):
         await page.get_by_label(f"Select Note {n}").check()
     await page.locator(".row", has_text="Note 2").drag_to(folder(page, "There"))
-    await expect(page.get_by_role("status")).to_have_text("2 items moved to “There”.")
+    await expect(page.get_by_role("status")).to_contain_text("2 items moved to “There”.")
     assert await titles(site, there) == ["Note 1", "Note 2", "Note 3"]
     await page.goto(f"/?folder={here}")  # out of the folder whose list it is
     await page.locator(".row", has_text="Note 0").drag_to(folder(page, "There"))
@@ -127,13 +127,13 @@ async def test_folders_are_dragged_onto_folders(site: Site) -> None:
     page = await site.signed_in()
     await page.goto("/health")
     await folder(page, "Birds").drag_to(folder(page, "Animals"))
-    await expect(page.get_by_role("status")).to_have_text("Moved the folder “Birds”.")
+    await expect(page.get_by_role("status")).to_contain_text("Moved the folder “Birds”.")
     assert await path_of(site, owls) == ["Animals", "Birds", "Owls"]
     assert page.url.endswith("/health")
     await ready(page)
     await folder(page, "Animals").drag_to(folder(page, "Owls"))  # into itself: nothing happens
     await folder(page, "Owls").drag_to(page.locator(".folders h2"))
-    await expect(page.get_by_role("status")).to_have_text("Moved the folder “Owls”.")
+    await expect(page.get_by_role("status")).to_contain_text("Moved the folder “Owls”.")
     assert await path_of(site, owls) == ["Owls"]
     assert await path_of(site, animals) == ["Animals"]
 
@@ -151,7 +151,7 @@ async def test_items_are_moved_by_keys_from_list_and_reader(site: Site) -> None:
     assert await complaints_here(page) == []
     await page.keyboard.type("owl")
     await press(page, "Enter")
-    await expect(page.get_by_role("status")).to_have_text("1 item moved to “Owls”.")
+    await expect(page.get_by_role("status")).to_contain_text("1 item moved to “Owls”.")
     assert (await titles(site, here), await titles(site, owls)) == (
         ["Note 0", "Note 1"],
         ["Note 2"],
@@ -252,14 +252,14 @@ async def test_tags_are_renamed_merged_and_deleted(site: Site) -> None:
         await page.get_by_label(f"Select {name}", exact=True).check()
     await page.get_by_label("New name").fill("owls")
     await page.get_by_role("button", name="Rename or merge").click()
-    await expect(page.get_by_role("status")).to_have_text("2 items now tagged “owls”.")
+    await expect(page.get_by_role("status")).to_contain_text("2 items now tagged “owls”.")
     await expect(row).to_have_text(
         [re.compile(t) for t in (r"night\s*2", "old", r"owls\s*2 items")]
     )
     await ready(page)
     page.on("dialog", lambda dialog: dialog.accept())
     await press(page, "j", "#")
-    await expect(page.get_by_role("status")).to_have_text("Deleted 1 tag from 2 items.")
+    await expect(page.get_by_role("status")).to_contain_text("Deleted 1 tag from 2 items.")
     await page.get_by_label("Filter by name").fill("OW")
     await press(page, "Enter")
     await expect(row).to_have_text([re.compile(r"owls\s*2 items")])
@@ -386,7 +386,7 @@ async def test_the_menu_of_a_phone_covers_the_page(site: Site, scheme: str) -> N
     await page.get_by_label("Select Note 3").check()
     await page.locator("#bulk [name=new_folder]").fill("By thumb")
     await page.get_by_role("button", name="Add to folder").click()
-    await expect(page.get_by_role("status")).to_have_text("1 item added to “By thumb”.")
+    await expect(page.get_by_role("status")).to_contain_text("1 item added to “By thumb”.")
 
 
 @schemes
@@ -403,7 +403,7 @@ async def test_an_empty_library_shows_three_steps_and_a_sample(site: Site, schem
     assert await complaints(page, page.url.removeprefix(site.url)) == []
     await site.add("My own")
     await page.get_by_role("button", name="Remove sample").click()
-    await expect(page.get_by_role("status")).to_have_text("Sample removed: 6 items.")
+    await expect(page.get_by_role("status")).to_contain_text("Sample removed: 6 items.")
     await expect(page.locator(".row .title")).to_have_text(["My own"])
     await expect(page.locator("#folders li")).to_have_count(0)
 

@@ -69,7 +69,7 @@ class Library:
 
     async def folder(self, name: str, parent_id: str | None = None) -> str:
         folder = Folder(new_id(), self.id, name, now(), parent_id)
-        await self.store.folders.create(folder)
+        await self.store.folders.create(Scope(self.id), folder)
         return folder.id
 
     async def token(self, *folders: str, digest: str | None = None, **changes: Any) -> Token:

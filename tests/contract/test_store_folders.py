@@ -15,6 +15,7 @@ from commonplace.model import (
     FolderImpact,
     ItemFilter,
     ItemRef,
+    Scope,
     Token,
     folder_list,
     new_id,
@@ -76,7 +77,7 @@ async def test_folders_count_what_their_lists_show(ann: Library) -> None:
 
 async def test_a_folder_made_is_the_folder_read(ann: Library) -> None:
     folder = Folder(id=new_id(), library_id=ann.id, name="kept", created_at=now())
-    await ann.store.folders.create(folder)
+    await ann.store.folders.create(Scope(ann.id), folder)
     assert await ann.store.folders.list_folders(ann.scope()) == [folder]
 
 
@@ -292,7 +293,9 @@ async def test_moves_at_once_make_no_cycle_and_stay_within_the_depth(
                 for n, (folder, parent) in enumerate(moves)
             ),
             *(
-                store.folders.create(Folder(new_id(), ann.id, f"new {turn}", now(), right[4]))
+                store.folders.create(
+                    Scope(ann.id), Folder(new_id(), ann.id, f"new {turn}", now(), right[4])
+                )
                 for store in stores
             ),
             stores[0].folders.delete(ann.scope(), rings[0], cascade_items=False),

@@ -61,7 +61,7 @@ async def test_a_candidate_is_decided_once(ann: Library) -> None:
     ).proposal.title == "Better"
     decisions = await asyncio.gather(
         *(
-            candidates.decide(ann.id, None, candidate.id, state)
+            candidates.decide(ann.scope(), None, candidate.id, state)
             for state in (CandidateState.ACCEPTED, CandidateState.REJECTED) * 3
         ),
         return_exceptions=True,
@@ -75,7 +75,7 @@ async def test_a_candidate_is_decided_once(ann: Library) -> None:
 async def test_a_candidate_goes_with_what_it_quotes_and_with_what_it_became(ann: Library) -> None:
     source, made = await ann.add("notes"), await ann.add("memory")
     first, second = await queued(ann, source), await queued(ann, source)
-    await ann.store.candidates.decide(ann.id, None, first.id, CandidateState.ACCEPTED, made.id)
+    await ann.store.candidates.decide(ann.scope(), None, first.id, CandidateState.ACCEPTED, made.id)
     await ann.store.items.delete(ann.scope(), made.id)
     assert (await ann.store.candidates.list_page(ann.id, None, None, limit=10, offset=0))[0] == [
         second

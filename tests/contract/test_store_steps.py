@@ -56,7 +56,7 @@ async def library(
         [Folder(new_id(), person.id, f"folder {n}", now()) for n in range(20)],
     )
     for one in folders:
-        await store.folders.create(one)
+        await store.folders.create(Scope(one.library_id), one)
     entries = [_entry(person, n, folders[n % 20].id) for n in range(items + later)]
     await store.items.import_entries(entries[:items], scope=whole, stamp="none")
     yield store, whole, entries

@@ -114,7 +114,7 @@ async def test_a_deleted_item_is_nowhere_and_comes_back_with_all_its_rows(ann: L
     await relate(ann, note, "ANNOTATES", item)
     candidate = Candidate(new_id(), ann.id, source.id, "me", PROPOSAL)
     await store.candidates.put([candidate])
-    await store.candidates.decide(ann.id, None, candidate.id, CandidateState.ACCEPTED, item.id)
+    await store.candidates.decide(ann.scope(), None, candidate.id, CandidateState.ACCEPTED, item.id)
     assert await store.idempotency.claim(ann.id, "me", "k", "digest") is None
     await store.idempotency.finish(ann.id, "me", "k", 201, "{}", item.id)
     upload = Upload(new_id(), ann.id, "me", "f", "text/plain", 1, now(), now() + timedelta(days=1))

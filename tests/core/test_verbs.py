@@ -56,6 +56,7 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "People.folder_ids",
     "QueuedItems.enqueue",
     "QueuedItems.file_existing",
+    "RecentChanges.name",
     "Reflection.compare",
     "Reflection.queue",
     "Search.find",
@@ -63,6 +64,7 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "Tasks.apply",
     "Tasks.change",
     "Tasks.find",
+    "Trash.put_back",
 }
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.reflection import Notes
 from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.web.app import WebApp
-from commonplace.model import Event, Role, Webhook
+from commonplace.model import Event, Role, Step, Webhook
 from tests.interfaces.house import ADDRESS, LONG_TEXT, House, open_house
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +64,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/sample"): Row(writes=True),
     ("POST", "/sample/remove"): Row(writes=True),
     ("GET", "/tags"): Row(),
+    ("GET", "/recent"): Row(),
+    ("POST", "/undo/{step_id}"): Row("step", writes=True),
     ("POST", "/tags"): Row(writes=True, form=(("tag", "old"), ("name", "new"))),
     ("POST", "/folders/{folder_id}/delete"): Row("folder", writes=True, form=(("items", "keep"),)),
     ("POST", "/items"): Row("chosen", writes=True, form=(("action", "archive"),)),
@@ -213,6 +215,10 @@ async def target(house: House, what: str | None) -> str:
         case "note":
             about = (await house.add(f"Noted {uuid4()}"))[0]
             return (await house.app.annotations.add(house.owner, about, "See also")).id
+        case "step":
+            step = Step(house.owner.person_id)
+            await house.app.folders.create(replace(house.owner, step=step), f"Folder {uuid4()}")
+            return step.id
         case "listed":
             return (await house.add("List", text=f"- [ ] {uuid4()}"))[0]
         case "published":
@@ -337,10 +343,10 @@ async def test_viewers_read_and_strangers_see_nothing(house: House, name: tuple[
                 or (character in ("viewer", "member") and row.hosts)
                 or (character != "owner" and row.only_operator)
             )
-            # A member sees of the tokens only their own.
+            # A member sees of tokens and steps only their own.
             unseen = row.target is not None and (
                 character == "stranger"
-                or (character == "member" and row.target in ("token", "webhook"))
+                or (character == "member" and row.target in ("token", "webhook", "step"))
             )
             taken = {row.answer, 303} if method == "POST" else {row.answer}
             expected = {403} if refused else {404} if unseen else taken

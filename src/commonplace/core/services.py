@@ -56,6 +56,7 @@ from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
 from commonplace.core.transfer.sample import Samples
 from commonplace.core.transfer.session_import import Sessions
+from commonplace.core.undo.recent_changes import RecentChanges
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
@@ -115,6 +116,7 @@ class Services:
     reflection: Reflection
     context: Context
     trash: Trash
+    recent_changes: RecentChanges
     overview: Overview
     entity_search: EntitySearch
     sessions: Sessions
@@ -175,6 +177,7 @@ def build_services(
         auto_transforms=model is not None,
     )
     folders = Folders(store, access, epics)
+    trash = Trash(store, access, embedder, wake, epics, settings)
     similarity = SimilarityScale(embedder)
     neighbours = Neighbours(store, embedder, similarity)
     conflicts = Conflicts(store, Candidates(store, embedder, similarity), Verdicts(model))
@@ -270,7 +273,8 @@ def build_services(
         memory,
         reflection,
         Context(store, access, search, entities, similarity),
-        Trash(store, access, embedder, wake, epics, settings),
+        trash,
+        RecentChanges(store, access, pipeline, editor, epics, trash),
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),
         Sessions(store, access, entities, memory, reflection),

@@ -10,3 +10,4 @@ from commonplace.model.oauth import *
 from commonplace.model.people import *
 from commonplace.model.search_results import *
 from commonplace.model.source_content import *
+from commonplace.model.undo import *

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from commonplace.model.ids import Stored, now
 from commonplace.model.items import Origin
+from commonplace.model.undo import Step
 
 
 class Capability(StrEnum):
@@ -38,6 +39,12 @@ class Scope:
     folders: frozenset[str] | None = None  # None: the whole library
     kb_only: bool = False
     actor: str | None = field(default=None, compare=False)  # who asks: a token's id or a person's
+    step: Step | None = field(default=None, compare=False)  # records what can be undone
+
+    @property
+    def library(self) -> "Scope":
+        """The whole library, for what follows from the change that is made."""
+        return Scope(self.library_id, step=self.step)
 
     @property
     def whole_library(self) -> bool:
@@ -70,6 +77,7 @@ class Caller:
     limit_key: str | None = None  # the key of rate limits; None: no limits
     role: Role = Role.MEMBER  # of the person, in this library
     agent: bool = False  # a program with a token or over MCP; else a person
+    step: Step | None = field(default=None, compare=False)  # see Scope
 
     def origin(self, kind: str) -> Origin:
         """Return the origin of an item of this kind that the caller adds."""
@@ -84,7 +92,11 @@ class Caller:
     @property
     def scope(self) -> Scope:
         return Scope(
-            self.library_id, self.folders, self.kb_only, self.token_id or self.person_id or None
+            self.library_id,
+            self.folders,
+            self.kb_only,
+            self.token_id or self.person_id or None,
+            self.step,
         )
 
     @property

@@ -38,6 +38,7 @@ from commonplace.store.events import log, webhooks
 from commonplace.store.files import source_files, uploads
 from commonplace.store.people import accounts, members, oauth, people
 from commonplace.store.trash import entries
+from commonplace.store.undo import steps
 
 FILE = "commonplace.sqlite3"
 _VERSION = {"sqlite": "sqlite_version()", "postgres": "current_setting('server_version')"}
@@ -66,6 +67,7 @@ class Store(Table):
         self.tags = tags.Tags(db, index)
         self.queued_items = items.QueuedItems(db, index)
         self.trash = entries.Trash(db)
+        self.undo = steps.Undo(db, index)
         self.contents = contents.Contents(db)
         self.quotas = contents.Quotas(db)
         self.sections = sections.Sections(db, index)

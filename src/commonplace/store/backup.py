@@ -22,7 +22,7 @@ from typing import Any
 from commonplace.database import Tx, usage
 from commonplace.database.migrations import check_version
 from commonplace.errors import Conflict, Invalid
-from commonplace.model import Advance, Upload
+from commonplace.model import Advance, Scope, Upload
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.files.source_files import read_file
@@ -54,6 +54,8 @@ TABLES = (
     "trash",
     "trash_rows",
     "trash_folders",
+    "undo_steps",
+    "undo_rows",
     "sections",
     "jobs",
     "transcriptions",
@@ -290,7 +292,7 @@ def _make_room(tx: Tx, index: SectionIndex, replace: bool) -> None:
         )
     while found := tx.tuples(f"SELECT library_id, id FROM items LIMIT {AT_ONCE}"):
         for library_id, item_id in found:
-            delete_items(tx, index, library_id, [item_id], None, permanent=True)
+            delete_items(tx, index, Scope(library_id), [item_id], permanent=True)
     tx.drop_deferred()  # the log is replaced too
     index.clear(tx)
     for table in reversed(TABLES):

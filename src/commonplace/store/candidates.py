@@ -7,9 +7,20 @@ from typing import Any
 
 from commonplace.database import Table, Tx, reads, writes
 from commonplace.errors import Conflict, NotFound
-from commonplace.model import Candidate, CandidateState, EventType, Proposal, Quote, now
+from commonplace.model import (
+    Candidate,
+    CandidateState,
+    Did,
+    EventType,
+    Json,
+    Proposal,
+    Quote,
+    Scope,
+    now,
+)
 from commonplace.store import rows
 from commonplace.store.events import log
+from commonplace.store.undo import journal
 
 _COLUMNS = [f.name for kind in (Candidate, Proposal) for f in fields(kind) if f.name != "proposal"]
 _INSERT = f"""INSERT INTO candidates ({", ".join(_COLUMNS)})
@@ -105,24 +116,15 @@ class Candidates(Table):
     def decide(
         self,
         tx: Tx,
-        library_id: str,
+        scope: Scope,
         owner: str | None,
         candidate_id: str,
         state: CandidateState,
         item_id: str | None = None,
     ) -> Candidate:
-        return _tell(
-            tx,
-            _update(
-                tx,
-                replace(
-                    _pending(tx, library_id, owner, candidate_id),
-                    state=state,
-                    item_id=item_id,
-                    decided_at=now(),
-                ),
-            ),
-        )
+        found = _pending(tx, scope.library_id, owner, candidate_id)
+        decided = replace(found, state=state, item_id=item_id, decided_at=now())
+        return _tell(tx, _decide(tx, scope, found, decided))
 
 
 def _tell(tx: Tx, candidate: Candidate) -> Candidate:
@@ -132,12 +134,25 @@ def _tell(tx: Tx, candidate: Candidate) -> Candidate:
     return candidate
 
 
-def accept_candidate(tx: Tx, candidate: Candidate, item_id: str) -> None:
+def accept_candidate(tx: Tx, scope: Scope, candidate: Candidate, item_id: str) -> None:
     """Accept a pending candidate, as it reads now, in the transaction that writes its memory."""
-    _pending(tx, candidate.library_id, None, candidate.id)
-    _update(
-        tx, replace(candidate, state=CandidateState.ACCEPTED, item_id=item_id, decided_at=now())
-    )
+    found = _pending(tx, candidate.library_id, None, candidate.id)
+    accepted = replace(candidate, state=CandidateState.ACCEPTED, item_id=item_id, decided_at=now())
+    _decide(tx, scope, found, accepted)
+
+
+def _decide(tx: Tx, scope: Scope, before: Candidate, after: Candidate) -> Candidate:
+    was, is_now = (_values(each) for each in (before, after))
+    journal.note(tx, scope, Did.CANDIDATE, before.source_id, before=was, after=is_now)
+    return _update(tx, after)
+
+
+def put_back(tx: Tx, before: Json, after: Json) -> None:
+    """Undo a decision. Conflict: the candidate was changed since."""
+    found = _find(tx, after["library_id"], None, after["id"], lock=True)
+    if _values(found) != after:
+        raise Conflict("The candidate was changed since.")
+    _tell(tx, _update(tx, _candidate(before)))
 
 
 def _update(tx: Tx, candidate: Candidate) -> Candidate:

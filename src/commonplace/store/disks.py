@@ -8,16 +8,18 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from commonplace.database import Tx, as_json, from_micros, reads, scope_sql, writes
-from commonplace.errors import NotFound
+from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     NO_DISK,
     PRIVATE,
     PUBLISHED,
     Audience,
+    Did,
     DiskFilter,
     EventType,
     Item,
     ItemRef,
+    Json,
     Published,
     RedactedDisk,
     Scope,
@@ -29,6 +31,7 @@ from commonplace.search_index.index import IndexedTable
 from commonplace.store import item_queries, rows
 from commonplace.store.events import log
 from commonplace.store.people import directory
+from commonplace.store.undo import journal
 
 _PREVIEW = ""  # the audience of a view that only the owner may see
 _COLUMNS = """p.library_id, p.item_id, p.audience, p.published_at, p.shown, i.changes AS change,
@@ -95,6 +98,7 @@ class Disks(IndexedTable):
     ) -> Published:
         """Publish an item. `item` is what the view was derived from."""
         current = item_queries.find(tx, scope, ItemRef(id=item.id), lock=True)
+        before = published_rows(tx, current.library_id, [current.id])
         current = _register(tx, current)
         # A view that was derived meanwhile may have another summary.
         tx.run(
@@ -116,15 +120,38 @@ class Disks(IndexedTable):
         )
         _set_visibility(tx, current, PUBLISHED)
         log.record(tx, EventType.PUBLISHED, current.library_id, [current.id], scope.actor)
+        [after] = published_rows(tx, current.library_id, [current.id])
+        journal.note(
+            tx, scope, Did.PUBLISHED, current.id, before=next(iter(before), None), after=after
+        )
         return _one(tx, current.library_id, "p.item_id = :name", current.id)
 
     @writes
     def unpublish(self, tx: Tx, scope: Scope, item_id: str) -> None:
         """Hide an item from others. Saves stay, and count again when it is published again."""
         item = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
+        note_unpublished(tx, scope, [item.id])
         tx.run(f"DELETE FROM published WHERE {_KEY}", library_id=item.library_id, item_id=item.id)
         _set_visibility(tx, item, PRIVATE)
         log.record(tx, EventType.CHANGED, item.library_id, [item.id], scope.actor)
+
+    @writes
+    def put_back(
+        self, tx: Tx, scope: Scope, item_id: str, before: Json | None, after: Json | None
+    ) -> None:
+        """Undo a change of what is published. Conflict: it was changed since."""
+        item = item_queries.find(tx, scope, ItemRef(id=item_id), lock=True)
+        key = {"library_id": item.library_id, "item_id": item.id}
+        present = next(iter(published_rows(tx, item.library_id, [item.id])), None)
+        if _said(present) != _said(after):
+            raise Conflict(f"The published page of “{item.title}” was changed since.")
+        tx.run(f"DELETE FROM published WHERE {_KEY}", **key)
+        if before is not None:
+            _register(tx, item)
+            tx.insert("published", ", ".join(before), [tuple(before.values())])
+        _set_visibility(tx, item, PRIVATE if before is None else PUBLISHED)
+        kind = EventType.CHANGED if before is None else EventType.PUBLISHED
+        log.record(tx, kind, item.library_id, [item.id], scope.actor)
 
     @writes
     def set_view(self, tx: Tx, published: Published, view: RedactedDisk) -> None:
@@ -257,6 +284,30 @@ class Disks(IndexedTable):
         }
         newest = [found[key] for key in saved if key in found][:limit]
         return [(public_id, title, b64decode(vector)) for public_id, title, vector in newest]
+
+
+def published_rows(tx: Tx, library_id: str, item_ids: Collection[str]) -> list[Json]:
+    """Return the rows of those of the items that are published."""
+    return [
+        dict(row)
+        for row in tx.all(
+            f"""SELECT * FROM {_PUBLISHED}
+                WHERE p.library_id = :library_id AND p.item_id IN :ids""",
+            library_id=library_id,
+            ids=sorted(item_ids),
+        )
+    ]
+
+
+def note_unpublished(tx: Tx, scope: Scope, item_ids: Collection[str]) -> None:
+    """Record that items are not published any more."""
+    for row in published_rows(tx, scope.library_id, item_ids):
+        journal.note(tx, scope, Did.PUBLISHED, row["item_id"], before=row)
+
+
+def _said(row: Json | None) -> Json | None:
+    """Return what somebody chose of a published row."""
+    return row and {name: row[name] for name in ("audience", "summary", "published_at")}
 
 
 def _register(tx: Tx, item: Item) -> Item:

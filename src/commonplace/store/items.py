@@ -13,6 +13,7 @@ from commonplace.model import (
     Candidate,
     Capture,
     Content,
+    Did,
     Entry,
     EventType,
     Item,
@@ -47,6 +48,7 @@ from commonplace.store.relations import (
     update_superseded,
 )
 from commonplace.store.trash import entries, moves
+from commonplace.store.undo import journal
 
 
 class Items(item_queries.ItemQueries):
@@ -92,13 +94,15 @@ class Items(item_queries.ItemQueries):
             item, content_id=content_id, folders=(folder_id,) if folder_id else item.folders
         )
         self._insert(tx, [Entry(item, content, tuple(sections), tuple(jobs))], stamp, scope.actor)
+        if item.ingest_status is None:
+            journal.note(tx, scope, Did.ADDED, item.id, revision=item.revision)
         if beside:
             self._update(tx, scope, beside.item_id, beside.changes, beside.expected_revision)
         put_relations(tx, scope, relations, new=item.id)
         if capture:
             captures.insert_capture(tx, capture)
         if accepts:
-            candidates.accept_candidate(tx, accepts, item.id)
+            candidates.accept_candidate(tx, scope, accepts, item.id)
         if upload:
             answer = upload.answer and upload.answer | {"content_id": item.content_id}
             uploads.finish_upload(tx, upload, item.id, answer)
@@ -195,7 +199,7 @@ class Items(item_queries.ItemQueries):
         updated = self._update(
             tx, scope, item_id, changes, expected_revision, sections, stamp, jobs
         )
-        drop_relations(tx, dropped)
+        drop_relations(tx, scope, dropped)
         put_relations(tx, scope, relations)
         return updated
 
@@ -229,6 +233,7 @@ class Items(item_queries.ItemQueries):
             self._index.replace(tx, after, sections, stamp)
         insert_jobs(tx, jobs)
         log.record_updated(tx, before, after, scope.actor)
+        journal.note_update(tx, scope, before, after)
         return after
 
     @writes
@@ -325,9 +330,7 @@ class Items(item_queries.ItemQueries):
             tx, Scope(item.library_id), item_folders.with_notes(tx, item.library_id, [item.id])
         ).values()
         if scope.folders is None or all(map(scope.folders.issuperset, folders)):
-            moves.delete_items(
-                tx, self._index, item.library_id, [item.id], scope.actor, permanent=permanent
-            )
+            moves.delete_items(tx, self._index, scope, [item.id], permanent=permanent)
         else:
             self._unfile(tx, item, item.folders, scope.actor, log.MOVED)
             key = contents.detach_key(tx, item.library_id, item.content_id, private=True)
@@ -347,6 +350,7 @@ class Items(item_queries.ItemQueries):
             left = moves.leave_for_scope(tx, scope.library_id, item.id, scope.folders)
             self._file(tx, item, [folder_id for folder_id, _ in left], scope.actor, log.MOVED)
             moves.put_back_for_scope(tx, self._index, item, [kept for _, kept in left], scope.actor)
+        journal.note(tx, scope, Did.RESTORED, entry.id)
         return item_queries.find(tx, scope, ItemRef(id=entry.id))
 
     @writes
@@ -359,7 +363,10 @@ class Items(item_queries.ItemQueries):
         """
         item = item_queries.find_own(tx, scope, ref, token_id, lock=True)
         item_folders.require_folders(tx, item.library_id, set(folder_ids))
-        return self._file(tx, item, folder_ids, scope.actor)
+        added = self._file(tx, item, folder_ids, scope.actor)
+        if added:
+            journal.note(tx, scope, Did.FILED, item.id, after={"folders": added})
+        return added
 
     def _file(
         self,
@@ -392,6 +399,7 @@ class Items(item_queries.ItemQueries):
         if folder_id not in item.folders:
             raise NotFound("The item is not in that folder")
         self._unfile(tx, item, [folder_id], scope.actor)
+        journal.note(tx, scope, Did.UNFILED, item.id, before={"folders": [folder_id]})
 
     def _unfile(
         self,
@@ -456,7 +464,8 @@ class QueuedItems(Items):
     def _merge(self, tx: Tx, queued: Item, there: Item) -> Item:
         """Replace an unread item by the one that has its text; its ids lead there from now on."""
         self._file(tx, there, queued.folders, None)
-        moves.delete_items(tx, self._index, queued.library_id, [queued.id], None, permanent=True)
+        whole = Scope(queued.library_id)
+        moves.delete_items(tx, self._index, whole, [queued.id], permanent=True)
         log.record(tx, EventType.READY, there.library_id, [there.id], None)
         tx.insert(
             "aliases",

@@ -9,16 +9,18 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from commonplace.database import Table, Tx, reads, scope_sql, writes
-from commonplace.errors import Invalid, NotFound
+from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import (
     EVERYTHING,
     STALE,
     SUPERSEDED,
     WRONG,
     Dependencies,
+    Did,
     EventType,
     ItemFilter,
     ItemRef,
+    Json,
     Kind,
     Neighbourhood,
     Relation,
@@ -30,6 +32,7 @@ from commonplace.model import (
 from commonplace.store import graph_queries, rows
 from commonplace.store.events import log
 from commonplace.store.people import people
+from commonplace.store.undo import journal
 
 NAMED = 20  # items of a cycle that a refusal names
 _KEY = "library_id = :library_id AND from_id = :from_id AND kind = :kind AND to_id = :to_id"
@@ -61,7 +64,7 @@ class Relations(Table):
     @writes
     def delete(self, tx: Tx, scope: Scope, from_id: str, kind: str, to_id: str) -> None:
         _require_visible(tx, scope, {from_id, to_id})
-        if not drop_relations(tx, [Relation(scope.library_id, from_id, kind, to_id)]):
+        if not drop_relations(tx, scope, [Relation(scope.library_id, from_id, kind, to_id)]):
             raise NotFound("Relation not found")
 
     @reads
@@ -173,18 +176,38 @@ def put_relations(
     if not relations:
         return 0
     _require_visible(tx, scope, {end for r in relations for end in (r.from_id, r.to_id)} - {new})
-    added = sum(_put(tx, scope, r) for r in relations)
+    added = sum(_put(tx, scope, r, new) for r in relations)
     update_superseded(
         tx, scope.library_id, {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}
     )
     return added
 
 
-def _put(tx: Tx, scope: Scope, r: Relation) -> int:
+def _put(tx: Tx, scope: Scope, r: Relation, new: str | None) -> int:
     if r.kind in (Kind.DEPENDS_ON, Kind.SUPERSEDES):
         _refuse_cycle(tx, scope, r)
-    _replace_single_relation(tx, r)
-    return insert_relation(tx, r)
+    _replace_single_relation(tx, scope, r)
+    before = _row(tx, r)
+    added = insert_relation(tx, r)
+    if new not in (r.from_id, r.to_id) and (after := _row(tx, r)) != before:
+        journal.note(tx, scope, Did.RELATION, r.from_id, before=before, after=after)
+    return added
+
+
+def _row(tx: Tx, r: Relation) -> Json | None:
+    row = tx.one(f"SELECT * FROM relations WHERE {_KEY}", **_key(r))
+    return None if row is None else dict(row)
+
+
+def put_back(tx: Tx, scope: Scope, before: Json | None, after: Json | None) -> None:
+    """Undo a change of a relation. Conflict: it was changed since."""
+    said = rows.value(Relation, before or after)
+    if _row(tx, said) != after:
+        raise Conflict("A link was changed since.")
+    if after is not None:
+        drop_relations(tx, scope, [said])
+    if before is not None:
+        put_relations(tx, scope, [said])
 
 
 def insert_relation(tx: Tx, r: Relation) -> int:
@@ -217,7 +240,7 @@ def _refuse_cycle(tx: Tx, scope: Scope, r: Relation) -> None:
     )
 
 
-def _replace_single_relation(tx: Tx, r: Relation) -> None:
+def _replace_single_relation(tx: Tx, scope: Scope, r: Relation) -> None:
     """Delete the task's other epic, or the task's or epic's other project.
 
     Also one that the caller does not see, or there would be two.
@@ -230,16 +253,37 @@ def _replace_single_relation(tx: Tx, r: Relation) -> None:
         library_id=r.library_id,
         id=r.from_id,
     ) in ("task", "epic"):
-        tx.run(
+        for row in tx.all(
             """DELETE FROM relations WHERE library_id = :library_id AND from_id = :from_id
-               AND kind = :kind AND to_id <> :to_id""",
+               AND kind = :kind AND to_id <> :to_id RETURNING *""",
             **_key(r),
+        ):
+            journal.note(tx, scope, Did.RELATION, r.from_id, before=dict(row))
+
+
+def is_replaced(tx: Tx, relation: Relation) -> bool:
+    """Return whether an item belongs elsewhere by now, and can belong to one only."""
+    return relation.kind in (Kind.BELONGS_TO, Kind.PART_OF) and bool(
+        tx.one(
+            """SELECT 1 FROM relations AS r JOIN items AS i
+               ON i.library_id = r.library_id AND i.id = r.from_id
+               WHERE r.library_id = :library_id AND r.from_id = :from_id AND r.kind = :kind
+               AND r.to_id <> :to_id AND i.entity_type IN ('task', 'epic')""",
+            library_id=relation.library_id,
+            from_id=relation.from_id,
+            kind=relation.kind,
+            to_id=relation.to_id,
         )
+    )
 
 
-def drop_relations(tx: Tx, relations: Sequence[Relation]) -> int:
+def drop_relations(tx: Tx, scope: Scope, relations: Sequence[Relation]) -> int:
     """Delete relations that the caller may delete; return how many there were."""
-    gone = sum(tx.run(f"DELETE FROM relations WHERE {_KEY}", **_key(r)) for r in relations)
+    gone = 0
+    for r in relations:
+        for row in tx.all(f"DELETE FROM relations WHERE {_KEY} RETURNING *", **_key(r)):
+            journal.note(tx, scope, Did.RELATION, r.from_id, before=dict(row))
+            gone += 1
     if freed := {r.to_id for r in relations if r.kind == Kind.SUPERSEDES}:
         update_superseded(tx, relations[0].library_id, freed)
     return gone

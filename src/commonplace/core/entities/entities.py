@@ -170,7 +170,7 @@ class Entities(Service):
             accepts=accepts,
         )
         await self._epics.follow(
-            caller.library_id,
+            caller.scope,
             [relation.to_id for relation in joins if relation.kind == Kind.PART_OF],
         )
         heard = await self._wake.signal()

@@ -48,12 +48,11 @@ class Epics:
         )
         return [relation.to_id for relation in joined]
 
-    async def follow(self, library_id: str, epic_ids: Iterable[str]) -> list[Item]:
+    async def follow(self, scope: Scope, epic_ids: Iterable[str]) -> list[Item]:
         """Update these epics' statuses and return the changed ones. Call after the change of a
-        task: of two callers who close the last two tasks, the later one sees both closed."""
-        found = [
-            await self._follow(Scope(library_id), epic_id) for epic_id in dict.fromkeys(epic_ids)
-        ]
+        task: of two callers who close the last two tasks, the later one sees both closed. They
+        may lie out of the caller's scope."""
+        found = [await self._follow(scope.library, epic_id) for epic_id in dict.fromkeys(epic_ids)]
         return [epic for epic in found if epic is not None]
 
     async def delete(
@@ -72,7 +71,7 @@ class Epics:
             expected_revision=expected_revision,
             permanent=permanent or self.without_trash,
         )
-        await self.follow(item.library_id, left)
+        await self.follow(scope, left)
 
     async def _states(self, scope: Scope, epic: Item) -> dict[str, int]:
         """Return one status of the tasks, the one that decides the epic's. Counting all is slow."""

@@ -40,7 +40,7 @@ class Folders(Service):
     @verb(WRITE, "create_folder", target="name", needs=FULL_WRITE)
     async def create(self, caller: Caller, name: str, parent_id: str | None = None) -> Folder:
         folder = Folder(new_id(), caller.library_id, folder_name(name), now(), parent_id)
-        await self._store.folders.create(folder)
+        await self._store.folders.create(caller.scope, folder)
         return folder
 
     @verb(WRITE, "update_folder", target="folder_id", needs=FULL_WRITE)
@@ -61,7 +61,7 @@ class Folders(Service):
             cascade_items=cascade_items,
             permanent=self._epics.without_trash,
         )
-        await self._epics.follow(caller.library_id, left)
+        await self._epics.follow(caller.scope, left)
 
     @verb(WRITE, target="item_id")
     async def file(self, caller: Caller, item_id: str, folder_ids: Sequence[str]) -> list[str]:

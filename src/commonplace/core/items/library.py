@@ -334,7 +334,7 @@ class Library(Service):
             guarded=expected_revision is not None,
         )
         if "archived" in changes and updated.entity_type == EntityType.TASK:
-            await self._epics.follow(caller.library_id, await self._epics.of(updated))
+            await self._epics.follow(caller.scope, await self._epics.of(updated))
         return updated
 
     async def _update(

@@ -68,9 +68,15 @@ class TextEditor:
         return await self._replace(scope, item, content, made, changes, expected_revision)
 
     async def restore(
-        self, scope: Scope, item: Item, version: Version, expected_revision: int
+        self,
+        scope: Scope,
+        item: Item,
+        version: Version,
+        expected_revision: int,
+        others: Changes | None = None,
     ) -> Item:
-        """Give an item the text of a version. Its present text becomes a version."""
+        """Give an item the text of a version. Its present text becomes a version. `others`: fields
+        that change with it."""
         _require_text(item)
         require_revision(item, expected_revision)
         content = await self._store.contents.get(item.library_id, version.content_id)
@@ -80,6 +86,7 @@ class TextEditor:
             item, content.text, content.marks, _titled(item, present, content.text)
         )
         content = replace(content, id=new_shared_id())  # its key leads to the one that is there
+        changes = changes | (others or {})
         return await self._replace(scope, item, content, made, changes, expected_revision)
 
     async def refetched(self, caller: Caller, item: Item, content: Content) -> Item:

@@ -42,13 +42,17 @@ class Trash(Service):
     async def restore(self, caller: Caller, item_id: str) -> Item:
         """Restore an item with its notes, relations, versions, capture and the folders that still
         exist. A disk is not published again."""
-        item = await self._store.items.restore(caller.scope, ItemRef.parse(item_id), self._since)
+        return await self.put_back(caller, ItemRef.parse(item_id))
+
+    async def put_back(self, caller: Caller, ref: ItemRef) -> Item:
+        """Restore an item. The caller is authorized already."""
+        item = await self._store.items.restore(caller.scope, ref, self._since)
         if item.in_kb and await self._store.sections.without_vectors(
             {item.library_id: [item.id]}, self._embedder.stamp, 1
         ):  # another embedder is in use by now
             await self._store.jobs.enqueue([job_for(item, EMBED)])
         await self._wake.signal()  # for jobs that were open
-        await self._epics.follow(caller.library_id, await self._epics.of(item))
+        await self._epics.follow(caller.scope, await self._epics.of(item))
         return item
 
     @verb(DELETE, "delete_trashed_item", target="item_id", needs=FULL_WRITE)

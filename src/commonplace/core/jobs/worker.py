@@ -216,6 +216,7 @@ class Worker:
             self._prune_at = time.monotonic() + PRUNE_SECONDS
             await self._store.jobs.prune(now() - timedelta(days=1))
             await self._store.idempotency.prune()
+            await self._store.undo.prune()
             await self._store.events.prune(now() - EVENTS_KEPT)
             await self._store.versions.prune(now() - KEPT_FOR)
             while await self._store.trash.expire(now() - self._trash_kept):

@@ -185,7 +185,7 @@ class Reflection(Service):
     @verb(GRAPH_WRITE, "reject_candidate", target="candidate_id")
     async def reject(self, caller: Caller, candidate_id: str) -> Candidate:
         return await self._store.candidates.decide(
-            caller.library_id, _whose(caller), candidate_id, CandidateState.REJECTED
+            caller.scope, _whose(caller), candidate_id, CandidateState.REJECTED
         )
 
     # -- how

@@ -102,7 +102,7 @@ class Tasks(Service):
         if step.machine is TASK and (epic := await self._follow(caller, item)):
             message += f"; the epic {epic.title} is now {epic.status}"
         if step.to == "completed":
-            item = await self._still_completed(item)
+            item = await self._still_completed(caller, item)
         more: Json = {}
         if action == "start_task":
             more["branch_name"] = item.metadata["branch_name"]
@@ -161,7 +161,7 @@ class Tasks(Service):
         if machine is TASK and wish.keys() & {"status", "epic"}:
             await self._follow(caller, item, also=left)
         elif wish.get("status") == "completed":
-            item = await self._still_completed(item)
+            item = await self._still_completed(caller, item)
         return ChangeResult(item, f"Updated: {item.title}")
 
     async def _derive(
@@ -286,7 +286,7 @@ class Tasks(Service):
     async def _follow(self, caller: Caller, task: Item, also: Sequence[str] = ()) -> Item | None:
         """Update the statuses of the task's epics, old and new. Returns a changed one that the
         caller sees."""
-        moved = await self._epics.follow(caller.library_id, [*await self._epics.of(task), *also])
+        moved = await self._epics.follow(caller.scope, [*await self._epics.of(task), *also])
         seen = await self._store.items.get_many(caller.scope, [epic.id for epic in moved])
         return next(iter(seen.values()), None)
 
@@ -317,9 +317,9 @@ class Tasks(Service):
                 open_tasks=[],
             )
 
-    async def _still_completed(self, epic: Item) -> Item:
+    async def _still_completed(self, caller: Caller, epic: Item) -> Item:
         """Reopen the epic if a task was added meanwhile: the later writer sees both."""
-        return next(iter(await self._epics.follow(epic.library_id, [epic.id])), epic)
+        return next(iter(await self._epics.follow(caller.scope, [epic.id])), epic)
 
     async def _add_learnings(self, caller: Caller, task: Item, learnings: str) -> Item:
         projects = await self._store.relations.of_items(

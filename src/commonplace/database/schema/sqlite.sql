@@ -397,6 +397,37 @@ CREATE TABLE trash_folders (
 CREATE INDEX trash_folders_oldest ON trash_folders (deleted_at);
 
 
+-- What people did within a day, and what each step changed, so that it can be undone.
+
+CREATE TABLE undo_steps (
+  library_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  said TEXT NOT NULL DEFAULT '',
+  claimed_at BIGINT,  -- it is being undone since then
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, person_id) REFERENCES members (library_id, person_id) ON DELETE CASCADE
+);
+CREATE INDEX undo_steps_newest ON undo_steps (library_id, person_id, at);
+CREATE INDEX undo_steps_oldest ON undo_steps (at);
+
+CREATE TABLE undo_rows (
+  library_id TEXT NOT NULL,
+  step_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  item_id TEXT,  -- which may be in the trash
+  was INTEGER NOT NULL,       -- the revision of the item before the change
+  revision INTEGER NOT NULL,  -- and after it
+  before TEXT,                -- JSON; NULL: there was nothing
+  after TEXT,
+  PRIMARY KEY (library_id, step_id, seq),
+  FOREIGN KEY (library_id, step_id) REFERENCES undo_steps (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX undo_rows_item ON undo_rows (library_id, item_id) WHERE item_id IS NOT NULL;
+
+
 -- Relations between items
 
 CREATE TABLE relations (

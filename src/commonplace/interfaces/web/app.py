@@ -39,6 +39,7 @@ from commonplace.interfaces.web.pages import (
     library,
     people,
     reader,
+    recent,
     review,
     search,
     sign_in,
@@ -55,6 +56,7 @@ PARTS: Sequence[Sequence[Route]] = (
     live.ROUTES,
     library.ROUTES,
     trash.ROUTES,
+    recent.ROUTES,
     add.ROUTES,
     reader.ROUTES,
     editor.ROUTES,
@@ -133,6 +135,7 @@ class WebApp:
             response = request.redirect(str(address))
         except CommonplaceError as error:
             response = await self._refuse(request, error)
+            await request.end_step(error.message)  # what was done before
         except HTTPException:
             raise
         except Exception:
@@ -140,6 +143,7 @@ class WebApp:
             response = _error_page(request, internal_error(), "Something went wrong")
         finally:
             await request.http.close()  # the files that a form brought
+        await request.keep_note()
         if request.by_script and "location" in response.headers:
             kept = {name: response.headers[name] for name in KEPT if name in response.headers}
             response = JSONResponse({"next": response.headers["location"]}, headers=kept)

@@ -5,7 +5,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -24,7 +24,7 @@ from commonplace.interfaces.http.gate import host_name, network_of
 from commonplace.interfaces.web.forms import INPUTS, form_to_input
 from commonplace.interfaces.web.jinja import Templates
 from commonplace.interfaces.web.refill import PAGE
-from commonplace.model import TO_READ, Caller, FolderNode, folder_list
+from commonplace.model import TO_READ, Caller, FolderNode, Step, folder_list
 from commonplace.settings import Settings
 
 SESSION, ANONYMOUS, NOTE, DEVICE = (
@@ -56,6 +56,8 @@ class WebRequest:
     folders: list[FolderNode] = field(default_factory=list)  # for pages
     cursor: str = ""  # behind the events that the page knows of already
     waiting: int = 0  # candidates for review
+    step: Step | None = None  # what the request does, and can be undone
+    said: tuple[str, bool] | None = None  # for the page that comes: text, and whether it is wrong
 
     @classmethod
     async def begin(cls, http: Request, services: Services, templates: Templates) -> "WebRequest":
@@ -70,6 +72,8 @@ class WebRequest:
                 request.cookies[ANONYMOUS] = (request.secret, SECONDS)
         elif request.visitor.extended:
             request.cookies[SESSION] = (request.secret, SECONDS)
+        if request.visitor is not None and http.method == "POST":
+            request.step = Step(request.visitor.person.id)
         return request
 
     # -- who
@@ -82,7 +86,8 @@ class WebRequest:
 
     @property
     def caller(self) -> Caller:
-        return self.user.caller
+        caller = self.user.caller
+        return caller if self.step is None else replace(caller, step=self.step)
 
     @property
     def address(self) -> str:
@@ -295,8 +300,21 @@ class WebRequest:
 
     def redirect(self, path: str, note: str = "", *, wrong: bool = False) -> Response:
         if note:
-            self.cookies[NOTE] = (quote(json.dumps([note[:500], wrong])), 60)
+            self.said = note[:500], wrong
         return RedirectResponse(path, 303)
+
+    async def end_step(self, said: str) -> str | None:
+        """Return the id by which what was done can be undone; None if nothing can be."""
+        if self.step is None or not self.step.recorded:
+            return None
+        await self.services.recent_changes.name(self.caller, self.step.id, said)
+        return self.step.id
+
+    async def keep_note(self) -> None:
+        """Keep what is said for the page that comes, with the way to undo it."""
+        if self.said is not None:
+            said = [*self.said, await self.end_step(self.said[0])]
+            self.cookies[NOTE] = (quote(json.dumps(said)), 60)
 
     @property
     def back(self) -> str:
@@ -363,10 +381,10 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
 
 
-def _parse_note(cookie: str) -> tuple[str, bool] | None:
+def _parse_note(cookie: str) -> tuple[str, bool, str | None] | None:
     try:
-        text, wrong = json.loads(unquote(cookie))
-        return str(text), bool(wrong)
+        text, wrong, step = json.loads(unquote(cookie))
+        return str(text), bool(wrong), step and str(step)
     except (ValueError, TypeError):
         return None
 

@@ -12,28 +12,38 @@ from commonplace.database.columns import as_json
 from commonplace.errors import Conflict, Invalid
 from commonplace.model import (
     SUPERSEDED,
+    Did,
     EventType,
     Item,
     ItemRef,
     JobState,
     Json,
-    Kind,
     Relation,
     Scope,
     new_public_id,
     now,
 )
 from commonplace.search_index.index import SectionIndex
-from commonplace.store import captures, contents, item_folders, item_queries, rows, versions
+from commonplace.store import (
+    captures,
+    contents,
+    disks,
+    item_folders,
+    item_queries,
+    rows,
+    versions,
+)
 from commonplace.store.events import log
 from commonplace.store.people import directory
 from commonplace.store.relations import (
+    is_replaced,
     put_relations,
     relink_around,
     superseded_by,
     update_superseded,
 )
 from commonplace.store.section_rows import count_trashed, put_section_rows, section_rows
+from commonplace.store.undo import journal
 
 # Tables with rows of an item, and the columns that name items, in an order in which the rows can be
 # written again. The view of a published disk is not among them: restoring does not publish.
@@ -69,21 +79,24 @@ class _Row(NamedTuple):
 def delete_items(
     tx: Tx,
     index: SectionIndex,
-    library_id: str,
+    scope: Scope,
     item_ids: Sequence[str],
-    actor: str | None,
     *,
     permanent: bool = False,
 ) -> None:
     """Move items with their notes to the trash. `permanent`: delete them for good, and contents
     that nothing needs any more."""
+    library_id = scope.library_id
     deleted = item_folders.with_notes(tx, library_id, item_ids)
-    log.record_deleted(tx, library_id, deleted, actor)
+    if not permanent:
+        disks.note_unpublished(tx, scope, deleted)
+    log.record_deleted(tx, library_id, deleted, scope.actor)
     _forget_disks(tx, library_id, deleted)
     if permanent:
+        journal.forget(tx, library_id, deleted)
         usage.record(tx, library_id, items=-len(deleted))
     else:
-        _insert_entries(tx, library_id, deleted, actor)
+        _insert_entries(tx, scope, deleted)
         _keep(tx, library_id, _rows_of(tx, index, library_id, deleted))
         usage.record(tx, library_id, sections=count_trashed(tx, library_id, deleted))
     for item_id in deleted:
@@ -191,7 +204,8 @@ def put_back_for_scope(
     log.record(tx, EventType.RESTORED, item.library_id, ids, actor)
 
 
-def _insert_entries(tx: Tx, library_id: str, item_ids: Sequence[str], actor: str | None) -> None:
+def _insert_entries(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
+    library_id = scope.library_id
     found = {
         row["id"]: row
         for row in tx.all(
@@ -219,11 +233,14 @@ def _insert_entries(tx: Tx, library_id: str, item_ids: Sequence[str], actor: str
                 row["in_kb"],
                 as_json(folders.get(item_id, ())),
                 rows.column(now()),
-                actor,
+                scope.actor,
             )
             for item_id, row in found.items()
         ],
     )
+    for item_id in found:
+        if _root(found, item_id) is None:
+            journal.note(tx, scope, Did.DELETED, item_id)
 
 
 def _keep_keys(tx: Tx, library_id: str, item_id: str, content_ids: Sequence[str]) -> None:
@@ -428,7 +445,7 @@ def _put_relations(
     everything = Scope(library_id)
     for row in kept.get("relations", ()):
         relation = rows.value(Relation, row.stored)
-        if row.other_id in there and not _is_replaced(tx, relation):
+        if row.other_id in there and not is_replaced(tx, relation):
             try:
                 put_relations(tx, everything, [relation])
             except Invalid:  # it would close a cycle
@@ -438,22 +455,6 @@ def _put_relations(
     update_superseded(tx, library_id, touched)
     for row in kept.get(_CORRECTION, ()):
         _correct(tx, library_id, str(row.other_id), row.stored)
-
-
-def _is_replaced(tx: Tx, relation: Relation) -> bool:
-    """Return whether an item belongs elsewhere by now, and can belong to one only."""
-    return relation.kind in (Kind.BELONGS_TO, Kind.PART_OF) and bool(
-        tx.one(
-            """SELECT 1 FROM relations AS r JOIN items AS i
-               ON i.library_id = r.library_id AND i.id = r.from_id
-               WHERE r.library_id = :library_id AND r.from_id = :from_id AND r.kind = :kind
-               AND r.to_id <> :to_id AND i.entity_type IN ('task', 'epic')""",
-            library_id=relation.library_id,
-            from_id=relation.from_id,
-            kind=relation.kind,
-            to_id=relation.to_id,
-        )
-    )
 
 
 def _correct(tx: Tx, library_id: str, item_id: str, told: Json) -> None:
@@ -494,5 +495,6 @@ def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
         library_id=library_id,
         ids=ids,
     )
+    journal.forget(tx, library_id, ids)
     for content_id in held:
         contents.drop_unused_content(tx, library_id, content_id)

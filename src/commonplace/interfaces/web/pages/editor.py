@@ -155,16 +155,16 @@ async def _conflict(request: WebRequest, editing: Editing, mine: str) -> Respons
     return JSONResponse(said | {"revision": editing.full.item.revision, "html": html}, 409)
 
 
-async def _saved(request: WebRequest, full: FullItem, text: str) -> Response:
-    before = full.item.revision
+async def _saved(
+    request: WebRequest, full: FullItem, text: str, said: str = "Text saved."
+) -> Response:
     changed = await request.services.library.update(
-        request.caller, full.item.id, {"text": text}, before
+        request.caller, full.item.id, {"text": text}, full.item.revision
     )
     if request.wants_page:
-        return request.redirect(f"/items/{changed.public_id}", "Saved.")
-    return JSONResponse(
-        {"revision": changed.revision, "before": before if text != full.text else None}
-    )
+        return request.redirect(f"/items/{changed.public_id}", said)
+    undo = await request.end_step(said)
+    return JSONResponse({"revision": changed.revision, "message": said, "undo": undo})
 
 
 def _unix(text: str) -> str:
@@ -189,8 +189,9 @@ async def tick(request: WebRequest) -> Response:
         if not await _is_same_box(request, full, revision, number):
             raise Conflict("The list was changed meanwhile. Try again.")
         try:
-            changed = await asyncio.to_thread(ticked, full.text, number, body.get("done") is True)
-            return await _saved(request, full, changed)
+            done = body.get("done") is True
+            changed = await asyncio.to_thread(ticked, full.text, number, done)
+            return await _saved(request, full, changed, "Box ticked." if done else "Box cleared.")
         except Conflict:
             continue
     raise Conflict("The text is being changed by somebody else. Try again.")

@@ -185,7 +185,9 @@ async def move(request: WebRequest) -> Response:
     if request.wants_page:
         return request.redirect(request.back, done.message)
     following = TASK.next.get(done.item.status, ())
-    return JSONResponse({"ok": True, "status": done.item.status, "next": following})
+    undo = await request.end_step(done.message)
+    told = {"status": done.item.status, "message": done.message, "undo": undo}
+    return JSONResponse({"ok": True, "next": following} | told)
 
 
 async def wait(request: WebRequest) -> Response:

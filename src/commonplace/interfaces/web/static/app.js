@@ -82,6 +82,7 @@ addEventListener("keydown", (event) => {
 });
 
 const parts = {
+  "./toast.js": "main > .toast",
   "./drafts.js": "body[data-me]",
   "./forms.js": "form[method=post]",
   "./live.js": "#rows",

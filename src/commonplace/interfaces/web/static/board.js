@@ -1,5 +1,6 @@
 // The board: a task goes where its state may go, and nowhere else.
 import { post } from "./ask.js";
+import { toast } from "./toast.js";
 
 const board = document.querySelector("#work");
 const note = document.querySelector("#board-note");
@@ -47,8 +48,9 @@ async function move(task, column) {
   note.hidden = true;
   task.classList.add("held");
   try {
-    const { next } = await post(`/work/${task.dataset.id}/move`, new URLSearchParams({ status: column.dataset.state }));
+    const { next, message, undo } = await post(`/work/${task.dataset.id}/move`, new URLSearchParams({ status: column.dataset.state }));
     task.dataset.next = next.join(" ");
+    toast(message, undo);
   } catch (error) {
     put(before);
     note.textContent = error.message;

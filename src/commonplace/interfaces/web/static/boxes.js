@@ -19,7 +19,7 @@ async function send(number, done) {
   try {
     const said = await post(`${location.pathname}/boxes`, { box: number, done, revision });
     revision = said.revision;
-    toast(done ? "Done." : "To do again.", () => tick(number, !done));
+    toast(said.message, said.undo);
   } catch (error) {
     toast(error.message);
   } finally {

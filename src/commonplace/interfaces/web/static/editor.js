@@ -66,17 +66,6 @@ async function renewed() {
   await Promise.race([come, new Promise((done) => setTimeout(done, PATIENCE))]);
 }
 
-async function undo({ revision, before }) {
-  const { pathname } = location;
-  try {
-    await post(`${pathname}/versions/${before}/restore`, new URLSearchParams({ expected_revision: revision }));
-    await renewed();
-    toast("Restored.");
-  } catch (error) {
-    toast(error.message);
-  }
-}
-
 async function save() {
   if (form.ariaBusy) return;
   form.ariaBusy = "true";
@@ -84,7 +73,7 @@ async function save() {
     const said = await post(form.getAttribute("action"), new URLSearchParams([...new FormData(form)].filter(([name]) => name !== "csrf")));
     if (text) await renewed();
     close();
-    if (text) toast(said.before ? "Saved." : "Nothing changed.", said.before && (() => undo(said)));
+    if (text) toast(said.undo ? said.message : "Nothing changed.", said.undo, renewed);
   } catch (error) {
     if (!form) throw error;
     form.ariaBusy = null;

@@ -41,7 +41,7 @@ function merge(list, fresh, pill) {
 async function refresh() {
   timer = undefined;
   if (running || document.hidden) return;  // it follows
-  if (document.querySelector(".held")) { later(); return; }
+  if (document.querySelector(".held, form[aria-busy=true]")) { later(); return; }  // a form leads to another page
   const ids = due, began = performance.now();
   [due, running] = [new Set(), true];
   const wanted = [...document.querySelectorAll("[data-fresh]")].filter(({ dataset: { fresh } }) => !fresh || ids.has(fresh) || ids.has(EVERYTHING));

@@ -1,0 +1,1 @@
+"""Recent changes of a person, and the way back from each."""

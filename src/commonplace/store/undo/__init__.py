@@ -1,0 +1,1 @@
+"""What people changed, so that they can undo it."""
