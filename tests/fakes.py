@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from anyio import Path as AsyncPath
 
-from commonplace.model import Extracted, RemoteJob, Transcript, Utterance
+from commonplace.model import Begun, Extracted, Transcript, Utterance, Video
 
 SAID = (
     Utterance(0.0, 4.0, "The pelican nests beside the lagoon."),
@@ -21,6 +22,7 @@ class FakeTranscriber:
     """Says what it is told to; `troubles` come first, one for each call."""
 
     name: str = "fake"
+    is_remote: bool = False
     said: tuple[Utterance, ...] = SAID
     seconds: float = 60.0
     troubles: list[Exception] = field(default_factory=list)
@@ -32,7 +34,7 @@ class FakeTranscriber:
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        remote_job: RemoteJob | None = None,
+        begun: Begun | None = None,
     ) -> Transcript:
         assert recording is not None
         self.calls += 1
@@ -50,10 +52,15 @@ class FakeTranscriber:
 
 
 @dataclass
-class FakeCaptions:
-    found: Extracted | None
+class FakeVideos:
+    """Videos with captions."""
+
+    found: Extracted
     asked: list[str] = field(default_factory=list)
 
-    async def fetch(self, video_id: str) -> Extracted | None:
+    async def read(self, video_id: str) -> Video:
         self.asked.append(video_id)
-        return self.found
+        return Video(self.found, has_captions=True)
+
+    def open(self, video_id: str, *, max_bytes: int) -> AbstractAsyncContextManager[Path]:
+        raise AssertionError("nobody needs the sound of a video with captions")

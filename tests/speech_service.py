@@ -23,6 +23,7 @@ class SpeechService(StubService):
         default_factory=lambda: ["queued", "processing"]
     )  # what it says before it is done
     error: Any = None  # AssemblyAI: a sentence; Gladia: an HTTP status
+    dialogue: bool = False
     silent: bool = False  # it hears nobody speak
     uploads: list[bytes] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
@@ -40,6 +41,8 @@ class SpeechService(StubService):
                     {
                         "audio_url",
                         "language_detection",
+                        "language_code",
+                        "speaker_labels",
                         "speech_models",
                         "webhook_url",
                         "webhook_auth_header_name",
@@ -47,7 +50,8 @@ class SpeechService(StubService):
                     },
                 ) | {"status": "queued"}
             case "POST", "/v2/pre-recorded" if gladia:
-                job = self._create(request, {"audio_url", "model", "callback", "callback_config"})
+                known = {"audio_url", "model", "callback", "callback_config"}
+                job = self._create(request, known | {"diarization", "language_config"})
                 return job | {"result_url": f"{self.url}/v2/pre-recorded/{job['id']}"}
             case "GET", path if path.rpartition("/")[2] in {
                 f"job-{number}" for number in range(len(self.jobs))
@@ -77,7 +81,13 @@ class SpeechService(StubService):
         if self.error:
             return {"status": "error", "error": self.error}
         words = (
-            [] if self.silent else [word for sentence in SENTENCES for word in _words(*sentence)]
+            []
+            if self.silent
+            else [
+                word | {"speaker": "AB"[number % 2] if self.dialogue else "A"}
+                for number, sentence in enumerate(SENTENCES)
+                for word in _words(*sentence)
+            ]
         )
         return {
             "status": "completed",
@@ -97,7 +107,8 @@ class SpeechService(StubService):
             if self.silent
             else [
                 {"start": start, "end": end, "text": f" {text}", "language": "en"}
-                for start, end, text in SENTENCES
+                | {"speaker": number % 2 if self.dialogue else 0}
+                for number, (start, end, text) in enumerate(SENTENCES)
             ]
         )
         return {

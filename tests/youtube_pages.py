@@ -10,6 +10,29 @@ from commonplace.adapters.fetch.client import Answer, OutgoingRequest, WebFetche
 VIDEO = "abcdefghijk"
 
 
+_OWNER = {
+    "contents": {
+        "twoColumnWatchNextResults": {
+            "results": {
+                "results": {
+                    "contents": [
+                        {
+                            "videoSecondaryInfoRenderer": {
+                                "owner": {
+                                    "videoOwnerRenderer": {
+                                        "title": {"runs": [{"text": "River Paper"}]},
+                                    }
+                                }
+                            }
+                        }
+                    ]
+                }
+            }
+        }
+    }
+}
+
+
 def stream(
     url: str, *, itag: int = 249, kbits: int = 50, size: int | None = None
 ) -> dict[str, Any]:
@@ -25,14 +48,28 @@ def stream(
     }
 
 
+def track(url: str, language: str = "en", *, by_machine: bool = False) -> dict[str, Any]:
+    """A track of captions, which is served at an address."""
+    return {
+        "baseUrl": f"{url}?v={VIDEO}&lang={language}{'&kind=asr' if by_machine else ''}",
+        "name": {"simpleText": language},
+        "vssId": f"{'a' if by_machine else ''}.{language}",
+        "languageCode": language,
+        "isTranslatable": True,
+        **({"kind": "asr"} if by_machine else {}),
+    }
+
+
 @dataclass
-class YouTube:
+class YouTubePages:
     """Pages come from here, streams from the web; `asked` are the addresses of pages that were asked for."""
 
     web: WebFetcher
     streams: list[dict[str, Any]]
     status: dict[str, Any] = field(default_factory=lambda: {"status": "OK"})
     live: bool = False
+    tracks: list[dict[str, Any]] = field(default_factory=list)
+    description: str = ""
     asked: list[str] = field(default_factory=list)
     wishes: list[OutgoingRequest] = field(default_factory=list)
 
@@ -48,7 +85,8 @@ class YouTube:
             return await self.web.send(url, wish, max_bytes=max_bytes)
         player = json.dumps(self._player())
         body = (
-            f"<html><script>var ytInitialPlayerResponse = {player};</script></html>"
+            f"<html><script>var ytInitialPlayerResponse = {player};</script>"
+            f"<script>var ytInitialData = {json.dumps(_OWNER)};</script></html>"
             if parts.path == "/watch"
             else player
         )
@@ -69,6 +107,7 @@ class YouTube:
             "title": "Herons at dawn",
             "lengthSeconds": "12",
             "author": "River Paper",
+            "shortDescription": self.description,
             "channelId": "UCx",
             **({"isLive": True, "isLiveContent": True} if self.live else {}),
         }
@@ -78,8 +117,17 @@ class YouTube:
             "microformat": {
                 "playerMicroformatRenderer": {
                     "lengthSeconds": "12",
-                    "publishDate": "2024-03-02T00:00:00-08:00",
+                    "uploadDate": "2024-03-02T00:00:00-08:00",
                 }
             },
             "streamingData": {"expiresInSeconds": "21540", "adaptiveFormats": self.streams},
+            "captions": {
+                "playerCaptionsTracklistRenderer": {
+                    "captionTracks": self.tracks,
+                    "translationLanguages": [
+                        {"languageCode": code, "languageName": {"simpleText": code}}
+                        for code in ("de", "en", "fr")
+                    ],
+                }
+            },
         }

@@ -18,12 +18,12 @@ from commonplace.adapters.fetch import make_fetcher
 from commonplace.adapters.model_download import EmbedderDownload, Model, download, find, wanted
 from commonplace.adapters.reflect import make_reflector
 from commonplace.adapters.summarize import make_transformer
-from commonplace.adapters.transcribe import duration, make_transcriber, require_speech
-from commonplace.adapters.youtube import YouTubeCaptions, YouTubeSound
+from commonplace.adapters.transcribe import make_transcriber, measure, require_speech
+from commonplace.adapters.youtube import YouTube
 from commonplace.core.services import Services, build_services
 from commonplace.errors import Damaged
 from commonplace.model import Advance, Caller
-from commonplace.ports import Captions, Closable, Soundtracks, Transcriber
+from commonplace.ports import Closable, Transcriber, Videos
 from commonplace.settings import Settings
 from commonplace.store import Store, load_beside, make_store
 
@@ -41,8 +41,7 @@ async def open_app(
     workers: int = 0,
     own_store: Store | None = None,
     own_transcriber: Transcriber | None = None,
-    own_captions: Captions | None = None,
-    own_soundtracks: Soundtracks | None = None,
+    own_videos: Videos | None = None,
 ) -> AsyncIterator[Services]:
     """Open all services and run `workers` workers; close everything in reverse order."""
     async with AsyncExitStack() as stack:
@@ -66,14 +65,13 @@ async def open_app(
             fetcher=fetcher,
             extractor=closing(FileExtractor()),
             blobs=closing(make_blobs(settings)),
-            captions=own_captions or YouTubeCaptions(fetcher),
-            soundtracks=own_soundtracks or YouTubeSound(fetcher),
+            videos=own_videos or YouTube(fetcher),
             transcriber=closing(own_transcriber or make_transcriber(settings)),
             model=model,
             local=closing(make_transformer(settings, None)),
             chosen=closing(make_transformer(settings, model)),
             reflector=closing(make_reflector(settings, model)),
-            duration=duration,
+            measure=measure,
             require_speech=require_speech,
             attended=workers > 0 or bool(settings.redis_url),
         )

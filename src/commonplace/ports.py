@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commonplace.model import (
+    Begun,
     Extracted,
     Feed,
     Fetched,
     Json,
     Proposal,
-    RemoteJob,
-    Soundtrack,
     Transcript,
     Transformed,
+    Video,
     Words,
 )
 
@@ -193,18 +193,11 @@ class Extractor(Closable, Protocol):
         """Read the file's entries. Raises IngestFailed when it is not a feed."""
 
 
-class Captions(Protocol):
-    """Captions of YouTube videos."""
+class Videos(Protocol):
+    """YouTube videos: their captions, and their audio where they have none."""
 
-    async def fetch(self, video_id: str) -> Extracted | None:
-        """Return None for a video without captions. Raises IngestFailed when it is unavailable."""
-
-
-class Soundtracks(Protocol):
-    """Audio of YouTube videos, for those without captions."""
-
-    async def find(self, video_id: str) -> Soundtrack:
-        """Look up title and length. Raises IngestFailed when the audio is unavailable."""
+    async def read(self, video_id: str) -> Video:
+        """Raises IngestFailed when the video, or its captions or audio, are not available."""
 
     def open(self, video_id: str, *, max_bytes: int) -> AbstractAsyncContextManager[Path]:
         """Download the audio to a file that lasts as long as the context. Raises IngestFailed."""
@@ -214,18 +207,19 @@ class Transcriber(Closable, Protocol):
     """Turn speech into text."""
 
     name: str
+    is_remote: bool
 
     async def transcribe(
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        remote_job: RemoteJob | None = None,
+        begun: Begun | None = None,
     ) -> Transcript:
         """Transcribe a recording, reporting the share that is done (0 to 1) to `progress`.
 
         Raises IngestFailed when the recording is at fault, and TranscriptionFailed (worth a
-        retry) when the transcriber is. Remote transcribers store their job in `remote_job`; to
-        resume one they need no recording.
+        retry) when the transcriber is. What `begun` remembers, a later attempt goes on from; a
+        remote transcriber then needs no recording.
         """
 
 

@@ -113,6 +113,11 @@ class Settings:
         "Model of the transcriber. For local: a folder with a Whisper model in CTranslate2 format, "
         "or its name in models/ in the data folder.",
     )
+    transcriber_language: str = setting(
+        "",
+        "Language of the recordings, such as de. Empty: the transcriber finds it out. The local "
+        "default model knows English only.",
+    )
     transcriber_url: str = setting(
         "", "Base URL of the transcription service, if not the default one."
     )

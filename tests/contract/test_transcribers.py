@@ -16,6 +16,7 @@ from commonplace.adapters.transcribe.service import AssemblyAITranscriber, Gladi
 from commonplace.adapters.transcribe.whisper import LocalTranscriber
 from commonplace.core.ingest.transcription import finished_job
 from commonplace.errors import ConfigurationError, IngestFailed, Invalid, TranscriptionFailed
+from commonplace.model import Begun
 from commonplace.ports import Transcriber
 from commonplace.settings import Settings
 from tests.recordings import SOUND, VIDEO, picture_only, record, speech, tone
@@ -148,10 +149,19 @@ class FakeWhisper:
     """Takes whatever is not silent for one sentence. The real model takes its time;
     it is in tests/interfaces/test_uploads.py."""
 
+    model = SimpleNamespace(is_multilingual=False)
+
+    def __init__(self, **heard: Any) -> None:
+        """`heard`: how sure it is, and what it hears."""
+        self._heard = {"text": " Knowledge grows. ", "avg_logprob": -0.2, "temperature": 0} | heard
+        self.pieces = 0
+
     def transcribe(self, samples: audio.Samples, **options: Any) -> tuple[list[Any], Any]:
         assert options["vad_filter"] and not options["condition_on_previous_text"]
-        said = SimpleNamespace(start=0.5, end=1.5, text=" Knowledge grows. ")
-        return [said] if np.abs(samples).max() > 0.01 else [], SimpleNamespace(language="en")
+        self.pieces += 1
+        said = SimpleNamespace(start=0.5, end=1.5, **self._heard)
+        about = SimpleNamespace(language="en", language_probability=1)
+        return [said] if np.abs(samples).max() > 0.01 else [], about
 
 
 @pytest.fixture
@@ -176,12 +186,14 @@ def make(
     key: str = KEY,
     model: str = "",
     url: str = "",
+    language: str = "",
     **patience: Any,
 ) -> Transcriber:
     settings = Settings(
         transcriber=name,
         transcriber_key=key,
         transcriber_model=model,
+        transcriber_language=language,
         transcriber_url=url or service.url,
     )
     kind = {"assemblyai": AssemblyAITranscriber, "gladia": GladiaTranscriber}[name]
@@ -303,6 +315,47 @@ class TestLocal:
         await transcriber.close()
         assert not transcriber.loaded
 
+    @pytest.mark.parametrize(
+        "heard",
+        [
+            {"avg_logprob": -1.2},
+            {"temperature": 0.8},
+            {"text": " ren two ren one ren two" * 5},  # few words that English needs
+        ],
+    )
+    async def test_other_languages_are_refused_by_a_model_that_knows_english_only(
+        self, spoken: Path, monkeypatch: pytest.MonkeyPatch, heard: dict[str, Any]
+    ) -> None:
+        monkeypatch.setattr(whisper, "_load", lambda folder, threads: FakeWhisper(**heard))
+        with pytest.raises(IngestFailed, match="does not seem to be in English"):
+            await LocalTranscriber(Settings()).transcribe(spoken, Progress())
+        monkeypatch.setattr(FakeWhisper, "model", SimpleNamespace(is_multilingual=True))
+        found = await LocalTranscriber(Settings()).transcribe(spoken, Progress())
+        assert found.utterances and found.language == "en"
+
+    async def test_another_attempt_goes_on_behind_the_last_piece(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        models: list[FakeWhisper] = []
+        monkeypatch.setattr(whisper, "_load", lambda *_: models.append(FakeWhisper()) or models[-1])
+        path = record(tmp_path / "long.wav", tone(200, 16_000), 16_000, "mono")
+        whole = await LocalTranscriber(Settings()).transcribe(path, Progress())
+        states: list[Any] = []
+        transcriber = LocalTranscriber(Settings(), save_seconds=0)
+        with anyio.CancelScope() as scope:
+
+            async def remember(state: Any) -> None:
+                states.append(json.loads(json.dumps(state)))
+                if len(states) == 2:
+                    scope.cancel()
+
+            await transcriber.transcribe(path, Progress(), Begun(None, remember, anyio.sleep))
+        again = await LocalTranscriber(Settings()).transcribe(
+            path, Progress(), Begun(states[-1], remember, anyio.sleep)
+        )
+        assert (again.utterances, again.seconds) == (whole.utterances, whole.seconds)
+        assert models[0].pieces == models[1].pieces + models[2].pieces == 5
+
     async def test_a_broken_model_is_named(self, hum: Path, data_dir: Path) -> None:
         folder = data_dir / "models" / "broken"
         folder.mkdir(parents=True)
@@ -347,6 +400,24 @@ async def failure(
 
 
 class TestServices:
+    async def test_voices_are_told_apart_if_there_are_several(
+        self, make_api: MakeApi, service: SpeechService, hum: Path
+    ) -> None:
+        assert {
+            one.speaker for one in (await make_api().transcribe(hum, Progress())).utterances
+        } == {None}
+        service.dialogue = True
+        found = await make_api().transcribe(hum, Progress())
+        names = [one.speaker for one in found.utterances]
+        assert len({*names}) == 2 and all(name and name.startswith("Speaker ") for name in names)
+
+    async def test_the_language_of_the_setting_is_told(
+        self, make_api: MakeApi, service: SpeechService, hum: Path
+    ) -> None:
+        await make_api(language="de").transcribe(hum, Progress())
+        [job] = service.jobs
+        assert job.get("language_code") == "de" or job["language_config"] == {"languages": ["de"]}
+
     async def test_the_whole_recording_is_sent_and_sentences_come_back(
         self, make_api: MakeApi, service: SpeechService, hum: Path
     ) -> None:

@@ -9,10 +9,10 @@ import pytest
 from commonplace.adapters import youtube as youtube_adapter
 from commonplace.adapters.fetch.address_guard import parse_allowed
 from commonplace.adapters.fetch.client import OutgoingRequest, WebFetcher
-from commonplace.adapters.youtube import YouTubeSound
+from commonplace.adapters.youtube import YouTube
 from commonplace.errors import IngestFailed
 from tests.webserver import WebServer, Wire, page, web_server
-from tests.youtube_pages import VIDEO, YouTube, stream
+from tests.youtube_pages import VIDEO, YouTubePages, stream
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ def _ranged(wire: Wire) -> None:
     page(SOUND[first : last + 1], "audio/webm")(wire)
 
 
-async def heard(sound: YouTubeSound, max_bytes: int = 1_000_000) -> bytes:
+async def heard(sound: YouTube, max_bytes: int = 1_000_000) -> bytes:
     async with sound.open(VIDEO, max_bytes=max_bytes) as path:
         return path.read_bytes()
 
@@ -46,16 +46,20 @@ async def heard(sound: YouTubeSound, max_bytes: int = 1_000_000) -> bytes:
 async def test_title_and_length_are_told_and_the_smallest_good_stream_is_taken(
     web: WebFetcher, server: WebServer
 ) -> None:
-    youtube = YouTube(
+    youtube = YouTubePages(
         web,
         [
             stream(f"{server.url}/large?", itag=140, kbits=129),
             stream(f"{server.url}/playback?x=1", size=len(SOUND)),
         ],
     )
-    sound = YouTubeSound(youtube)
-    found = await sound.find(VIDEO)
-    assert (found.title, found.seconds) == ("Herons at dawn", 12.0)
+    sound = YouTube(youtube)
+    video = await sound.read(VIDEO)
+    assert (video.found.title, video.seconds, video.has_captions) == (
+        "Herons at dawn",
+        12.0,
+        False,
+    )
     assert not server.requests, "looking for it downloads nothing"
     assert await heard(sound) == SOUND
     assert {urlsplit(request.path).path for request in server.requests} == {"/playback"}
@@ -76,11 +80,13 @@ async def test_it_comes_in_pieces(
     size: int | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sound = YouTubeSound(YouTube(web, [stream(f"{server.url}/playback?x=1", size=size)]))
+    sound = YouTube(YouTubePages(web, [stream(f"{server.url}/playback?x=1", size=size)]))
     original = sound._info
 
-    async def info(video_id: str) -> dict:
-        return await original(video_id) | {"downloader_options": {"http_chunk_size": piece}}
+    async def info(video_id: str, **options: bool) -> dict:
+        return await original(video_id, **options) | {
+            "downloader_options": {"http_chunk_size": piece}
+        }
 
     monkeypatch.setattr(sound, "_info", info)
     assert await heard(sound) == SOUND
@@ -90,7 +96,7 @@ async def test_a_stream_larger_than_allowed_is_refused(web: WebFetcher, server: 
     for size in (len(SOUND), None):
         with pytest.raises(IngestFailed, match="larger than"):
             await heard(
-                YouTubeSound(YouTube(web, [stream(f"{server.url}/playback?x=1", size=size)])),
+                YouTube(YouTubePages(web, [stream(f"{server.url}/playback?x=1", size=size)])),
                 max_bytes=1000,
             )
 
@@ -98,7 +104,7 @@ async def test_a_stream_larger_than_allowed_is_refused(web: WebFetcher, server: 
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"streams": []}, "does not provide its audio"),
+        ({"streams": []}, "it has no audio"),
         (
             {"status": {"status": "ERROR", "reason": "Video unavailable"}, "streams": []},
             "Video unavailable",
@@ -116,16 +122,18 @@ async def test_a_stream_larger_than_allowed_is_refused(web: WebFetcher, server: 
 async def test_what_is_not_to_be_had_says_why(
     web: WebFetcher, server: WebServer, wrong: dict, reason: str
 ) -> None:
-    youtube = YouTube(web, wrong.pop("streams", [stream(f"{server.url}/playback?x=1")]), **wrong)
+    youtube = YouTubePages(
+        web, wrong.pop("streams", [stream(f"{server.url}/playback?x=1")]), **wrong
+    )
     with pytest.raises(IngestFailed, match=reason) as refused:
-        await YouTubeSound(youtube).find(VIDEO)
+        await YouTube(youtube).read(VIDEO)
     assert "github.com" not in refused.value.message and "--" not in refused.value.message
 
 
 async def test_streams_in_a_private_network_are_not_reached(server: WebServer) -> None:
     guarded = WebFetcher()
     with pytest.raises(IngestFailed, match="private network"):
-        await heard(YouTubeSound(YouTube(guarded, [stream(f"{server.url}/playback?x=1")])))
+        await heard(YouTube(YouTubePages(guarded, [stream(f"{server.url}/playback?x=1")])))
     assert not server.requests
 
 
@@ -136,7 +144,7 @@ async def test_yt_dlp_itself_cannot_reach_a_private_network(
     monkeypatch.setattr(youtube_adapter, "_WATCH", f"{server.url}/watch")
     monkeypatch.setitem(youtube_adapter._OPTIONS, "allowed_extractors", ["generic"])
     with pytest.raises(IngestFailed, match="private network"):
-        await YouTubeSound(WebFetcher()).find(VIDEO)
+        await YouTube(WebFetcher()).read(VIDEO)
     assert not server.requests
 
 

@@ -96,7 +96,7 @@ async def open_house(
     """Characters: owner, reader, one_folder (Red), two_folder (Red, Blue), kb_only, expired, revoked, stranger, and a viewer, who
     was a member with a token that writes before.
 
-    `own`: parts of the application that the test brings along (own_transcriber, own_captions).
+    `own`: parts of the application that the test brings along (own_transcriber, own_videos).
     """
     wanted = Settings(data_dir=data_dir, **({"embedder": "static"} | NO_LIMITS | settings))
     database = data_dir / "commonplace.sqlite3"

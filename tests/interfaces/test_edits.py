@@ -11,7 +11,7 @@ import pytest
 
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Extracted, ItemRef, Mark
-from tests.fakes import FakeCaptions
+from tests.fakes import FakeVideos
 from tests.interfaces.house import House, call_tool, open_house
 from tests.interfaces.test_ingest import ARTICLE, NEWER
 from tests.webserver import WebServer, in_turn, page, web_server
@@ -183,9 +183,9 @@ async def test_refreshing_an_edited_page_keeps_the_edit(house: House, web: WebSe
 async def test_times_stay_beside_their_words(data_dir: Path) -> None:
     spoken = [f"Minute {n} is about {word}. " for n, word in enumerate(("oaks", "elms", "limes"))]
     marks = [Mark(sum(map(len, spoken[:n])), {"seconds": 60.0 * n}) for n in range(3)]
-    captions = FakeCaptions(Extracted("Trees", "".join(spoken), tuple(marks)))
+    captions = FakeVideos(Extracted("Trees", "".join(spoken), tuple(marks)))
     async with (
-        open_house(data_dir, own={"own_captions": captions}) as house,
+        open_house(data_dir, own={"own_videos": captions}) as house,
         house.client("owner") as owner,
     ):
         item_id = (await ingest(owner, "https://www.youtube.com/watch?v=jNQXAC9IVRw"))[

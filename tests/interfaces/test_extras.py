@@ -9,7 +9,7 @@ import pytest
 
 from commonplace.adapters.blobs import make_blobs
 from commonplace.adapters.coordination import make_limits, make_wake
-from commonplace.adapters.youtube import YouTubeSound
+from commonplace.adapters.youtube import YouTube
 from commonplace.errors import ConfigurationError, IngestFailed
 from commonplace.settings import Settings
 from commonplace.store import make_store
@@ -78,12 +78,12 @@ def test_recordings_need_speech(
 
 
 @pytest.mark.anyio
-async def test_videos_without_captions_need_video(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_videos_need_video(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith("yt_dlp")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "yt_dlp", None)
     with pytest.raises(IngestFailed) as raised:
-        await YouTubeSound(None).find("aaaaaaaaaaa")  # type: ignore[arg-type]
+        await YouTube(None).read("aaaaaaaaaaa")  # type: ignore[arg-type]
     assert install_line("video") in raised.value.message
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.errors import EmbeddingFailed
 from commonplace.model import Extracted, Mark
-from tests.fakes import FakeCaptions
+from tests.fakes import FakeVideos
 from tests.interfaces.house import House, call_tool, open_house
 from tests.interfaces.test_mcp import ERAS, connected
 from tests.messages_service import MessagesService
@@ -320,7 +320,7 @@ async def test_who_asks_hears_of_each_step(house: House, web: WebServer, era: st
 
 
 async def test_a_video_is_kept_by_its_captions(data_dir: Path) -> None:
-    captions = FakeCaptions(
+    captions = FakeVideos(
         Extracted(
             "Herons at dawn",
             "The heron waits. " * 300,
@@ -329,7 +329,7 @@ async def test_a_video_is_kept_by_its_captions(data_dir: Path) -> None:
         )
     )
     async with (
-        open_house(data_dir, own={"own_captions": captions}) as house,
+        open_house(data_dir, own={"own_videos": captions}) as house,
         house.client("owner") as owner,
     ):
         first = (await add(owner, "https://youtu.be/abcdefghijk?si=x")).json()

@@ -12,7 +12,7 @@ import pytest
 
 from commonplace.adapters.fetch.address_guard import parse_allowed
 from commonplace.adapters.fetch.client import WebFetcher
-from commonplace.adapters.youtube import YouTubeSound
+from commonplace.adapters.youtube import YouTube
 from commonplace.core.ingest import transcription
 from commonplace.core.ingest.pipeline import IngestPipeline
 from commonplace.core.ingest.transcription import ATTEMPTS
@@ -21,10 +21,10 @@ from commonplace.core.people.tokens import NewToken
 from commonplace.errors import IngestFailed, TranscriptionFailed
 from commonplace.model import Caller, Capability, now
 from tests import recordings
-from tests.fakes import FakeCaptions, FakeTranscriber
+from tests.fakes import FakeTranscriber
 from tests.interfaces.house import MCP_HEADERS, House, call_tool, open_house
 from tests.webserver import WebServer, in_turn, page, web_server
-from tests.youtube_pages import VIDEO, YouTube, stream
+from tests.youtube_pages import VIDEO, YouTubePages, stream
 
 pytestmark = pytest.mark.anyio
 
@@ -126,11 +126,22 @@ async def test_a_recording_is_transcribing_then_done_and_found_with_its_seconds(
             None,
             1,
         )
-        assert after["text"] == (
+        # What the page says stands before what is said.
+        intro = {
+            "/show": "In this episode we talk about pelicans.",
+            "/player": "In this episode we talk about pelicans.",
+            "/by-feed": "Listen to this episode about the birds of the delta in your favourite app.",
+        }.get(path)
+        assert after["text"] == (f"{intro}\n\n## Transcript\n\n" if intro else "") + (
             "The pelican nests beside the lagoon. Its bill holds eleven litres.\n\n"
             "In winter it flies to the delta."
         )
-        assert after["sections"][0]["locator"] == {"seconds": 0.0}
+        assert after["sections"][-1]["locator"] == {"seconds": 0.0}
+        assert [(each["start"], each["text"]) for each in after["transcript_segments"]] == [
+            (0.0, "The pelican nests beside the lagoon."),
+            (4.5, "Its bill holds eleven litres."),
+            (30.0, "In winter it flies to the delta."),
+        ]
         hits = (await owner.post("/api/v1/search", json={"query": "pelican lagoon"})).json()[
             "results"
         ]
@@ -162,10 +173,9 @@ async def test_a_video_without_captions_is_heard(
     data_dir: Path, web: WebServer, sound: bytes
 ) -> None:
     fetcher = WebFetcher(allowed=parse_allowed(web.host))
-    youtube = YouTube(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])
+    youtube = YouTubePages(fetcher, [stream(f"{web.url}/episode.mp3?x=1", size=len(sound))])
     own = {
-        "own_captions": FakeCaptions(None),
-        "own_soundtracks": YouTubeSound(youtube),
+        "own_videos": YouTube(youtube),
         "own_transcriber": FakeTranscriber(),
     }
     async with open_house(data_dir, own=own) as house, house.client("owner") as owner:
@@ -182,8 +192,7 @@ async def test_a_video_without_captions_is_heard(
 
 async def test_a_video_that_gives_neither_captions_nor_sound_is_refused(data_dir: Path) -> None:
     own = {
-        "own_captions": FakeCaptions(None),
-        "own_soundtracks": YouTubeSound(YouTube(WebFetcher(), [])),
+        "own_videos": YouTube(YouTubePages(WebFetcher(), [])),
     }
     async with open_house(data_dir, own=own) as house, house.client("owner") as owner:
         answer = await call_tool(

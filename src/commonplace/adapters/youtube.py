@@ -1,7 +1,7 @@
-"""YouTube: captions of a video, and the audio of one without.
+"""YouTube: what yt-dlp says about a video, its captions, and the audio of one without.
 
-The watch page lists the tracks of captions, which are files of timed text. yt-dlp finds the audio;
-all its requests go through our guarded fetcher.
+All requests go through our guarded fetcher. The captions' addresses on the watch page answer with
+nothing; yt-dlp asks as other players do.
 """
 
 import html
@@ -19,16 +19,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import anyio
 from anyio import from_thread, to_thread
 
-from commonplace.adapters.extract import subtitles
-from commonplace.adapters.extract.input_file import clean_title, limit_size, parse_date
+from commonplace.adapters.extract.input_file import clean_text, clean_title, limit_size
 from commonplace.errors import IngestFailed, extra
-from commonplace.model import Extracted, Json, Mark, Soundtrack, Utterance
-from commonplace.ports import Fetcher
+from commonplace.model import Chapter, Extracted, Json, Utterance, Video
+from commonplace.text.speech import SUBTITLES, introduced, join_speech
 
 if TYPE_CHECKING:
     from yt_dlp import YoutubeDL
@@ -36,169 +34,75 @@ if TYPE_CHECKING:
     from commonplace.adapters.fetch.client import Answer, WebFetcher
 
 _WATCH = "https://www.youtube.com/watch"
-_PAGE_BYTES = 8_000_000
 _TRACK_BYTES = 20_000_000
-_SOUND_PAGE_BYTES = 30_000_000
-_SOUND_SECONDS = 90.0
-_PLAYER = re.compile(r"ytInitialPlayerResponse\s*=\s*(?=\{)")
-_SOUND = re.compile(r"^\s*[\[(][^\])]*[\])]\s*$")  # [Music], (Applause)
-
-
-class YouTubeCaptions:
-    """Fetch the best track: by the order of `languages`, and manual before automatic ones."""
-
-    def __init__(
-        self, web: Fetcher, languages: Sequence[str] = ("en",), watch: str = _WATCH
-    ) -> None:
-        self._web, self._languages, self._watch = web, languages, watch
-
-    async def fetch(self, video_id: str) -> Extracted | None:
-        """Return None for a video without accessible captions, which has to be transcribed."""
-        page = f"{self._watch}?{urlencode({'v': video_id, 'hl': 'en'})}"
-        player = _player(await self._text(page, _PAGE_BYTES))
-        status = _get_path(player, "playabilityStatus") or {}
-        if status.get("status") not in ("OK", "LIVE_STREAM_OFFLINE", None):
-            reason = clean_title(str(status.get("reason") or "no reason given"))
-            raise IngestFailed(f"YouTube does not show the video: {reason}.")
-        track = self._best(player)
-        if track is None:
-            return None
-        text, marks = subtitles.join_utterances(
-            _utterances(await self._text(_json_url(urljoin(page, track["baseUrl"])), _TRACK_BYTES))
-        )
-        return limit_size(_extracted(player, text, marks, track)) if text else None
-
-    async def _text(self, url: str, max_bytes: int) -> str:
-        async with self._web.get(url, max_bytes=max_bytes) as fetched:
-            return (await anyio.Path(fetched.path).read_bytes()).decode("utf-8", "replace")
-
-    def _best(self, player: Json) -> Json | None:
-        listed = _get_path(player, "captions", "playerCaptionsTracklistRenderer", "captionTracks")
-        return min(
-            (track for track in listed or [] if isinstance(track, dict) and track.get("baseUrl")),
-            key=self._rank,
-            default=None,
-        )
-
-    def _rank(self, track: Json) -> tuple[int, bool]:
-        language = str(track.get("languageCode", "")).partition("-")[0]
-        return [*self._languages, language].index(language), track.get("kind") == "asr"
-
-
-def _player(page: str) -> Json:
-    found = _PLAYER.search(page)
-    try:
-        player = json.JSONDecoder().raw_decode(page, found.end())[0] if found else None
-    except ValueError:
-        player = None
-    if not isinstance(player, dict):
-        raise IngestFailed(
-            "YouTube did not show the video's page; it may ask for consent or a login."
-        )
-    return player
-
-
-def _json_url(url: str) -> str:
-    parts = urlsplit(url)
-    query = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "fmt"]
-    return urlunsplit(parts._replace(query=urlencode([*query, ("fmt", "json3")])))
-
-
-def _utterances(timed: str) -> Iterator[Utterance]:
-    """Parse JSON, or the older XML of an unknown format; yield nothing for an empty answer."""
-    if not timed.strip():
-        return
-    try:
-        lines = list(_json3(timed) if timed.lstrip().startswith("{") else _xml(timed))
-    except (ValueError, TypeError, AttributeError):
-        raise IngestFailed("YouTube's captions cannot be read.") from None
-    for start, length, words in lines:
-        text = " ".join(html.unescape(words).split())
-        if text and not _SOUND.match(text):
-            yield Utterance(start, start + length, text)
-
-
-def _json3(timed: str) -> Iterator[tuple[float, float, str]]:
-    for event in json.loads(timed).get("events", []):
-        yield (
-            event.get("tStartMs", 0) / 1000,
-            event.get("dDurationMs", 0) / 1000,
-            "".join(part.get("utf8", "") for part in event.get("segs", [])),
-        )
-
-
-def _xml(timed: str) -> Iterator[tuple[float, float, str]]:
-    from lxml import etree  # most captions come as JSON
-
-    root = etree.fromstring(
-        timed.encode(), etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    )
-    if root is None:
-        raise ValueError("no XML")
-    for line in root.iter("text", "p"):
-        scale = 1 if line.tag == "text" else 1000
-        start = float(line.get("start") or line.get("t") or 0)
-        length = float(line.get("dur") or line.get("d") or 0)
-        yield start / scale, length / scale, "".join(line.itertext())
-
-
-def _extracted(player: Json, text: str, marks: tuple[Mark, ...], track: Json) -> Extracted:
-    details = _get_path(player, "videoDetails") or {}
-    return Extracted(
-        clean_title(str(details.get("title") or "")) or "YouTube video",
-        text,
-        marks,
-        author=clean_title(str(details.get("author") or "")) or None,
-        published_at=parse_date(
-            _get_path(player, "microformat", "playerMicroformatRenderer", "publishDate")
-        ),
-        language=str(track.get("languageCode") or "").partition("-")[0] or None,
-    )
-
-
-def _get_path(value: Any, *path: str) -> Any:
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
-class _QuietLogger:
-    """Log yt-dlp's messages for debugging only; users get its failures as errors."""
-
-    debug = info = warning = error = logging.getLogger(__name__).debug
-
-
+_ANSWER_BYTES = 30_000_000
+_SECONDS = 90.0
+_TRACKS = 3  # asked for before we say that YouTube refuses them
+_NOISE = re.compile(r"^\s*[\[(][^\])]*[\])]\s*$")  # [Music], (Applause)
+_SMALL_TALK = re.compile(r"format|JavaScript runtime|[Ii]ncomplete data|initial data")
+_CHAPTER_LINE = re.compile(r"\s*[\[(]?\d{1,2}:\d\d")  # in descriptions that list them
+_REFUSED = (
+    "YouTube does not give out the captions of this video now. Try again later, or upload the "
+    "audio as a file to have it transcribed."
+)
 _OPTIONS: Json = {
     # 100 kbit/s are enough for speech. Only plain files: the parts of a playlist need joining.
     "format": "/".join(f"{kind}[protocol~='^https?$']" for kind in ("ba[abr<=100]", "ba", "b")),
     "skip_download": True,
+    "ignore_no_formats_error": True,  # captions are enough
+    "writesubtitles": True,  # warns when it leaves some out
     "noplaylist": True,
     "cachedir": False,
     "extractor_retries": 0,
     "ignoreconfig": True,
     "allowed_extractors": ["youtube"],
     "color": "never",
-    "logger": _QuietLogger(),
 }
 
 
-class YouTubeSound:
-    def __init__(self, web: "WebFetcher", folder: Path | None = None) -> None:
-        self._web, self._folder = web, folder
+class YouTube:
+    def __init__(
+        self, web: "WebFetcher", folder: Path | None = None, languages: Sequence[str] = ("en",)
+    ) -> None:
+        """`languages`: of captions, for videos that have none in their own."""
+        self._web, self._folder, self._languages = web, folder, languages
 
-    async def find(self, video_id: str) -> Soundtrack:
+    async def read(self, video_id: str) -> Video:
         info = await self._info(video_id)
-        at = info.get("timestamp")
-        return Soundtrack(
+        tracks = _tracks(info, self._languages)
+        said, language = await self._said(tracks)
+        if tracks and not said:
+            raise IngestFailed(_REFUSED, transient=True)
+        chapters = tuple(_chapters(info))
+        said_about = _description(info, chapters)
+        text, marks = introduced(said_about, *join_speech(said, SUBTITLES, chapters))
+        at = info.get("timestamp") or info.get("release_timestamp")
+        found = Extracted(
             clean_title(str(info.get("title") or "")) or "YouTube video",
-            float(info.get("duration") or 0),
-            clean_title(str(info.get("uploader") or info.get("channel") or "")) or None,
-            datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
+            text,
+            marks,
+            author=clean_title(str(info.get("uploader") or info.get("channel") or "")) or None,
+            published_at=datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
+            language=language,
         )
+        return Video(limit_size(found), bool(said), float(info.get("duration") or 0), chapters)
+
+    async def _said(self, tracks: Sequence[Json]) -> tuple[list[Utterance], str | None]:
+        """Return the words of the best track that is not empty, and its language."""
+        for track in tracks[:_TRACKS]:
+            try:
+                async with self._web.get(track["url"], max_bytes=_TRACK_BYTES) as fetched:
+                    timed = (await anyio.Path(fetched.path).read_bytes()).decode("utf-8", "replace")
+            except IngestFailed:  # empty, or forbidden
+                continue
+            if said := list(_utterances(timed)):
+                return said, track["language"].partition("-")[0] or None
+        return [], None
 
     @asynccontextmanager
     async def open(self, video_id: str, *, max_bytes: int) -> AsyncIterator[Path]:
-        info = await self._info(video_id)  # again: addresses expire after some hours
+        # Again: addresses expire after some hours.
+        info = await self._info(video_id, audio=True)
         if (info.get("filesize") or 0) > max_bytes:
             raise IngestFailed(f"The video's audio is larger than {max_bytes / 1e6:.3g} MB.")
         with TemporaryDirectory(prefix="commonplace-", dir=self._folder) as folder:
@@ -220,37 +124,110 @@ class YouTubeSound:
             if fetched.size != piece:  # the end, or a server that ignores the range
                 return
 
-    async def _info(self, video_id: str) -> Json:
+    async def _info(self, video_id: str, *, audio: bool = False) -> Json:
+        """Return what yt-dlp knows: of the audio, too, if the video has no captions."""
         try:
-            with anyio.fail_after(_SOUND_SECONDS):
-                info = await to_thread.run_sync(self._extract, video_id, abandon_on_cancel=True)
+            with anyio.fail_after(_SECONDS):
+                info = await to_thread.run_sync(
+                    self._extract, video_id, audio, abandon_on_cancel=True
+                )
         except TimeoutError:
             raise IngestFailed(
-                "YouTube took too long to answer about the video's audio.", transient=True
+                "YouTube took too long to answer about the video.", transient=True
             ) from None
         if info.get("live_status") in ("is_live", "is_upcoming", "post_live"):
             raise IngestFailed("The video is live or has not started yet. Add it once it is over.")
-        if not str(info.get("url") or "").startswith(("http://", "https://")):
-            raise IngestFailed(
-                "YouTube does not provide the video's audio. Upload it as a file instead."
-            )
         return info
 
-    def _extract(self, video_id: str) -> Json:
-        with extra("video", "The sound of a video without captions", IngestFailed):
+    def _extract(self, video_id: str, audio: bool) -> Json:
+        with extra("video", "Reading YouTube videos", IngestFailed):
             from yt_dlp.utils import YoutubeDLError
 
+        said = _Log()
         try:
-            with _downloader(self._web) as downloader:
-                return dict(downloader.extract_info(f"{_WATCH}?v={video_id}", download=False) or {})
+            with _downloader(self._web, said) as downloader:
+                info = dict(downloader.extract_info(f"{_WATCH}?v={video_id}", download=False) or {})
         except YoutubeDLError as error:
-            raise IngestFailed(
-                "The video has no captions, and YouTube does not provide its audio: "
-                f"{_reason(error)}. Upload the audio as a file to have it transcribed."
-            ) from error
+            raise _unavailable(str(error)) from error
+        if not audio and _tracks(info, self._languages):
+            return info
+        if not audio and said.lack_captions:
+            raise IngestFailed(_REFUSED, transient=True)
+        if not str(info.get("url") or "").startswith(("http://", "https://")):
+            raise _unavailable(said.last or "it has no audio")
+        return info
 
 
-def _downloader(web: "WebFetcher") -> "YoutubeDL":
+class _Log:
+    """Log yt-dlp's messages for debugging only; users get its failures as errors."""
+
+    debug = info = error = logging.getLogger(__name__).debug
+
+    def __init__(self) -> None:
+        self.lack_captions, self.last = False, ""
+
+    def warning(self, message: str, *rest: Any, **named: Any) -> None:
+        if "missing subtitles" in message:
+            self.lack_captions = True
+        elif not _SMALL_TALK.search(message):
+            self.last = self.last or message
+        self.debug(message)
+
+
+def _tracks(info: Json, languages: Sequence[str]) -> list[Json]:
+    """List captions in JSON, best first: by their author or automatic, but never translated by
+    machine, which those are whose address names a language to translate to."""
+    tracks: list[Json] = [
+        {
+            "url": form["url"],
+            "language": language.partition("-")[0],
+            "by_machine": name != "subtitles",
+        }
+        for name in ("subtitles", "automatic_captions")
+        for language, forms in (info.get(name) or {}).items()
+        for form in forms
+        if form.get("ext") == "json3" and "tlang=" not in form["url"]
+    ]
+    heard = next((track["language"] for track in tracks if track["by_machine"]), "")
+    order = [str(info.get("language") or heard).partition("-")[0], *languages]
+
+    def rank(track: Json) -> tuple[int, bool]:
+        return [*order, track["language"]].index(track["language"]), track["by_machine"]
+
+    return sorted(tracks, key=rank)
+
+
+def _chapters(info: Json) -> Iterator[Chapter]:
+    for chapter in info.get("chapters") or ():
+        title = clean_title(str(chapter.get("title") or ""))
+        if title and not title.startswith("<Untitled"):
+            yield Chapter(float(chapter.get("start_time") or 0), title)
+
+
+def _description(info: Json, chapters: Sequence[Chapter]) -> str:
+    """Return the description, without the list of chapters, which are headings."""
+    lines = str(info.get("description") or "").splitlines()
+    return clean_text(
+        "\n".join(line for line in lines if not (chapters and _CHAPTER_LINE.match(line)))
+    )
+
+
+def _utterances(timed: str) -> Iterator[Utterance]:
+    """Parse a track; yield nothing for an empty answer."""
+    if not timed.strip():
+        return
+    try:
+        for event in json.loads(timed).get("events", []):
+            words = "".join(part.get("utf8", "") for part in event.get("segs", []))
+            text = " ".join(html.unescape(words).split())
+            if text and not _NOISE.match(text):
+                start = event.get("tStartMs", 0) / 1000
+                yield Utterance(start, start + event.get("dDurationMs", 0) / 1000, text)
+    except (ValueError, TypeError, AttributeError):
+        raise IngestFailed("YouTube's captions cannot be read.") from None
+
+
+def _downloader(web: "WebFetcher", log: _Log) -> "YoutubeDL":
     """Make a yt-dlp that sends all requests through our fetcher."""
     from urllib.request import Request
 
@@ -275,7 +252,7 @@ def _downloader(web: "WebFetcher") -> "YoutubeDL":
             outgoing = OutgoingRequest(request.method, headers, request.data or b"")
             try:
                 answer = from_thread.run(
-                    partial(web.send, request.url, outgoing, max_bytes=_SOUND_PAGE_BYTES)
+                    partial(web.send, request.url, outgoing, max_bytes=_ANSWER_BYTES)
                 )
             except IngestFailed as error:
                 raise TransportError(error.message, cause=error) from error
@@ -288,11 +265,11 @@ def _downloader(web: "WebFetcher") -> "YoutubeDL":
 
     class Downloader(YoutubeDL):  # type: ignore[misc]
         def build_request_director(self, handlers: Any, preferences: Any = None) -> Any:
-            director = RequestDirector(logger=_QuietLogger())
-            director.add_handler(FetcherRH(logger=_QuietLogger(), cookiejar=self.cookiejar))
+            director = RequestDirector(logger=log)
+            director.add_handler(FetcherRH(logger=log, cookiejar=self.cookiejar))
             return director
 
-    return Downloader(dict(_OPTIONS))
+    return Downloader(_OPTIONS | {"logger": log})
 
 
 def _message(answer: "Answer") -> Message:
@@ -307,8 +284,11 @@ def _append(part: Path, whole: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def _reason(error: Exception) -> str:
-    """Return yt-dlp's message without its advice on its command line."""
-    message = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", str(error))
+def _unavailable(message: str) -> IngestFailed:
+    """Explain by yt-dlp's message, without its advice on its command line."""
+    message = re.sub(r"^(ERROR: )?(\[[^]]*] )?([\w-]{11}: )?", "", message)
     message = re.split(r"; please report| \(caused|\. (?=Use|See|Also|Confirm)|\n", message)[0]
-    return clean_title(message.rstrip(".!"))
+    return IngestFailed(
+        f"YouTube does not provide the video: {clean_title(message.rstrip('.!'))}. "
+        "Upload the audio as a file to have it transcribed."
+    )

@@ -60,10 +60,9 @@ from commonplace.core.undo.recent_changes import RecentChanges
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model import EMBED, INDEX, INGEST, LINK, TRANSCRIBE, TRANSFORM, WEBHOOK
+from commonplace.model import EMBED, INDEX, INGEST, LINK, TRANSCRIBE, TRANSFORM, WEBHOOK, Chapter
 from commonplace.ports import (
     Blobs,
-    Captions,
     Embedder,
     Extractor,
     Fetcher,
@@ -71,9 +70,9 @@ from commonplace.ports import (
     Model,
     ModelDownload,
     Reflector,
-    Soundtracks,
     Transcriber,
     Transformer,
+    Videos,
     Wake,
 )
 from commonplace.settings import Settings
@@ -139,27 +138,26 @@ def build_services(
     fetcher: Fetcher,
     extractor: Extractor,
     blobs: Blobs,
-    captions: Captions,
-    soundtracks: Soundtracks,
+    videos: Videos,
     transcriber: Transcriber,
     model: Model | None,
     local: Transformer,
     chosen: Transformer,
     reflector: Reflector,
-    duration: Callable[[Path], float],
+    measure: Callable[[Path], tuple[float, tuple[Chapter, ...]]],
     require_speech: Callable[[], None],
     attended: bool,
 ) -> Services:
     """Connect the services with each other and with the adapters.
 
-    `local`, `chosen`: the summarizer of this machine, and the model's if there is one. `duration`:
+    `local`, `chosen`: the summarizer of this machine, and the model's if there is one. `measure`:
     measures a recording in seconds. `require_speech`: see Sources. `attended`: whether workers run
     here or can be woken.
     """
     access = Access(store, limits, settings)
-    sources = Sources(fetcher, extractor, captions, soundtracks, settings, require_speech)
+    sources = Sources(fetcher, extractor, videos, settings, require_speech)
     pipeline, quota = IngestPipeline(store, embedder, local, wake), Quota(store, settings)
-    recordings = Recordings(fetcher, soundtracks, blobs, settings, duration)
+    recordings = Recordings(fetcher, videos, blobs, settings, measure)
     epics = Epics(store, pipeline, settings.trash_days == 0)
     editor = TextEditor(store, embedder, pipeline, wake)
     files = SourceFiles(store, access, blobs)

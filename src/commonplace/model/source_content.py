@@ -96,13 +96,19 @@ class Feed:
 
 
 @dataclass(frozen=True, slots=True)
-class Soundtrack:
-    """Details of a video, for transcribing it."""
-
+class Chapter:
+    start: float  # seconds
     title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Video:
+    """What a site says about a video, its description and captions as text."""
+
+    found: Extracted
+    has_captions: bool
     seconds: float = 0.0  # 0: it does not say
-    author: str | None = None
-    published_at: datetime | None = None
+    chapters: tuple[Chapter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +118,15 @@ class Utterance:
     start: float  # seconds
     end: float
     text: str
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteJob:
-    """A job at a remote service. Its id is stored, so that a later attempt resumes it."""
+class Begun:
+    """What an earlier attempt left behind: the service's name of its job, or the speech so far."""
 
-    id: str | None  # assigned by the service; None until it has started
-    remember: Callable[[str | None], Awaitable[None]]
+    state: Json | None  # None: nothing
+    remember: Callable[[Json | None], Awaitable[None]]
     pause: Callable[[float], Awaitable[None]]  # returns early when a callback arrives
 
 
@@ -128,6 +135,7 @@ class Transcript:
     utterances: tuple[Utterance, ...]
     seconds: float  # how long the recording is: what quotas count
     language: str | None = None
+    chapters: tuple[Chapter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

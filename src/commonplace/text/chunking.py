@@ -1,7 +1,7 @@
 """Cut a text into sections of 160 to 190 words, at headings, paragraphs and sentences."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, takewhile
@@ -64,6 +64,8 @@ def cut(text: str, title: str = "", marks: Sequence[Mark] = ()) -> list[Section]
             whole = text[pieces[0].start : pieces[-1].end]
             body = whole.strip()
             passed = bisect_right(starts, pieces[0].start + len(whole) - len(whole.lstrip()))
+            # What comes before the first mark, such as a description, shares a section with it.
+            passed = passed or bisect_left(starts, pieces[-1].end, hi=len(starts[:1]))
             sections.append(
                 Section(
                     len(sections),

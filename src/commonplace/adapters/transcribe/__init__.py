@@ -1,12 +1,13 @@
 """Transcribers, chosen by the setting `transcriber`. Each is imported only when it is the one."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from commonplace.adapters.lazy_import import Maker, maker
 from commonplace.errors import IngestFailed, extra
-from commonplace.model import Transcript, Utterance
+from commonplace.model import Chapter, Transcript, Utterance
 from commonplace.ports import Transcriber
 
 TRANSCRIBERS = {
@@ -18,12 +19,13 @@ TRANSCRIBERS = {
 make_transcriber: Maker[Transcriber] = maker("transcriber", TRANSCRIBERS, __name__)
 
 
-def duration(recording: Path) -> float:
-    """Return the seconds. The decoder is imported with the first recording."""
+def measure(recording: Path) -> tuple[float, tuple[Chapter, ...]]:
+    """Return the seconds and the chapters that the file lists. The decoder is imported with the
+    first recording."""
     require_speech()
     from commonplace.adapters.transcribe import audio
 
-    return audio.duration(recording)
+    return audio.duration(recording), audio.chapters(recording)
 
 
 def require_speech() -> None:
@@ -33,8 +35,15 @@ def require_speech() -> None:
             raise ModuleNotFoundError("av")
 
 
-def transcript(utterances: Iterable[Utterance], seconds: float, language: str | None) -> Transcript:
+def transcript(
+    utterances: Iterable[Utterance],
+    seconds: float,
+    language: str | None,
+    chapters: tuple[Chapter, ...] = (),
+) -> Transcript:
     spoken = tuple(utterance for utterance in utterances if utterance.text)
     if not spoken:
         raise IngestFailed("No speech was found in the recording.")
-    return Transcript(spoken, seconds, language)
+    if len({utterance.speaker for utterance in spoken}) == 1:  # nobody to tell apart
+        spoken = tuple(replace(utterance, speaker=None) for utterance in spoken)
+    return Transcript(spoken, seconds, language, chapters)

@@ -14,6 +14,7 @@ from av.container import InputContainer
 from numpy.typing import NDArray
 
 from commonplace.errors import IngestFailed
+from commonplace.model import Chapter
 
 Samples = NDArray[np.float32]
 
@@ -21,6 +22,7 @@ RATE = 16_000  # samples a second, mono: the input of speech models
 _SHORTEST, _LONGEST = 45, 60  # seconds of a piece; it ends at the quietest point in between
 _FRAME, _PAUSE = RATE // 50, 15  # loudness is measured per 20 ms; a pause is 15 of them
 _MOST_HOURS = 24
+_MOST_CHAPTERS, _CHAPTER_CHARS = 1_000, 300
 # Only formats that contain the audio: a playlist would make us open other files and addresses.
 _OPTIONS = {
     "format_whitelist": (
@@ -57,12 +59,27 @@ def duration(recording: Path) -> float:
         )
 
 
-def pieces(recording: Path) -> Iterator[Piece]:
-    """Yield the recording in order, cut at pauses. Raises IngestFailed if it has no audio."""
+def chapters(recording: Path) -> tuple[Chapter, ...]:
+    """Return the chapters that the file lists, as podcasts and audio books do."""
+    with _open(recording) as (container, _):
+        listed = [
+            (float(each["start"] * each["time_base"]), str(each["metadata"].get("title", "")))
+            for each in container.chapters()[:_MOST_CHAPTERS]
+            if each["time_base"]
+        ]
+    titled = [(start, " ".join(title.split())[:_CHAPTER_CHARS]) for start, title in listed]
+    return tuple(Chapter(start, title) for start, title in titled if title)
+
+
+def pieces(recording: Path, after: float = 0.0) -> Iterator[Piece]:
+    """Yield the recording in order, cut at pauses. Raises IngestFailed if it has no audio.
+
+    `after`: seconds that are skipped, the end of an earlier piece.
+    """
     with _open(recording) as (container, stream):
         held: list[Samples] = []
-        start = length = 0
-        for part in _samples(_frames(container, stream)):
+        start, length = round(after * RATE), 0
+        for part in _skip(_samples(_frames(container, stream)), start):
             held.append(part)
             length += len(part)
             if length >= _LONGEST * RATE:
@@ -98,6 +115,13 @@ def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFra
             yield from packet.decode()
         except av.error.InvalidDataError:
             continue  # a damaged packet loses a fraction of a second, not the recording
+
+
+def _skip(parts: Iterator[Samples], count: int) -> Iterator[Samples]:
+    for part in parts:
+        if count < len(part):
+            yield part[count:]
+        count = max(0, count - len(part))
 
 
 def _samples(frames: Iterator[AudioFrame]) -> Iterator[Samples]:

@@ -21,7 +21,7 @@ from commonplace.errors import (
     IngestFailed,
     TranscriptionFailed,
 )
-from commonplace.model import Json, RemoteJob, Transcript, Utterance
+from commonplace.model import Begun, Chapter, Json, Transcript, Utterance
 from commonplace.settings import Settings
 
 SECONDS = 60.0  # for all attempts of a request
@@ -40,6 +40,7 @@ class RemoteTranscriber(HttpService, ABC):
     _header: str  # of the key
     _jobs: str  # path
     _done: str  # the status of a finished job
+    is_remote = True
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class RemoteTranscriber(HttpService, ABC):
             raise ConfigurationError(
                 f"The {service} transcriber needs a key: set COMMONPLACE_TRANSCRIBER_KEY."
             )
-        self._model = settings.transcriber_model
+        self._model, self._language = settings.transcriber_model, settings.transcriber_language
         self.name = f"{service}/{self._model or 'default'}"
         self._poll, self._least_wait = poll, least_wait
         self._secret = settings.webhook_secret
@@ -78,10 +79,10 @@ class RemoteTranscriber(HttpService, ABC):
         self,
         recording: Path | None,
         progress: Callable[[float], Awaitable[None]],
-        remote_job: RemoteJob | None = None,
+        begun: Begun | None = None,
     ) -> Transcript:
-        remote_job = remote_job or RemoteJob(None, _forget, sleep)
-        job, seconds = remote_job.id, 0.0
+        begun = begun or Begun(None, _forget, sleep)
+        job, seconds = str(begun.state["job"]) if begun.state else None, 0.0
         if job is None:
             if recording is None:
                 raise self.failure("did not get the recording")
@@ -96,24 +97,24 @@ class RemoteTranscriber(HttpService, ABC):
                 ),
                 "id",
             )
-            await remote_job.remember(job)
+            await begun.remember({"job": job})
         await progress(_STARTED)
         try:
-            found = await self._result(job, seconds, remote_job)
+            found = await self._result(job, seconds, begun)
         except (IngestFailed, RemoteJobLost):
-            await remote_job.remember(None)  # there is nothing to resume
+            await begun.remember(None)  # there is nothing to resume
             raise
         await progress(1.0)
         return found
 
-    async def _result(self, job: str, seconds: float, remote_job: RemoteJob) -> Transcript:
+    async def _result(self, job: str, seconds: float, begun: Begun) -> Transcript:
         deadline = monotonic() + max(self._least_wait, seconds)
         path = f"{self._jobs}/{quote(job, safe='')}"
         while (found := self._parse(await self.ask("GET", path, SECONDS), seconds)) is None:
             if monotonic() + self._poll > deadline:
                 raise self.failure("has not finished in time")
             polled = monotonic()
-            await remote_job.pause(self._poll if self._callback is None else _POLL_WITH_CALLBACK)
+            await begun.pause(self._poll if self._callback is None else _POLL_WITH_CALLBACK)
             # The callback may have been about another job.
             await sleep(max(0.0, polled + self._poll - monotonic()))
         return found
@@ -174,7 +175,11 @@ class AssemblyAITranscriber(RemoteTranscriber):
         )
 
     def _job(self, address: str) -> Json:
-        body: Json = {"audio_url": address, "language_detection": True}
+        body: Json = {"audio_url": address, "speaker_labels": True}
+        if self._language:
+            body["language_code"] = self._language
+        else:
+            body["language_detection"] = True
         if self._model:
             body["speech_models"] = [self._model]
         if self._callback:
@@ -190,6 +195,10 @@ class AssemblyAITranscriber(RemoteTranscriber):
             _utterances(answer["words"] or []),
             float(answer.get("audio_duration") or seconds),
             answer.get("language_code"),
+            tuple(
+                Chapter(each["start"] / 1000, each["headline"])
+                for each in answer.get("chapters") or []
+            ),
         )
 
     def _job_failure(self, answer: Json) -> CommonplaceError:
@@ -212,7 +221,11 @@ class GladiaTranscriber(RemoteTranscriber):
         return self._text(answer, "audio_url")
 
     def _job(self, address: str) -> Json:
-        body: Json = {"audio_url": address} | ({"model": self._model} if self._model else {})
+        body: Json = {"audio_url": address, "diarization": True}
+        if self._model:
+            body["model"] = self._model
+        if self._language:
+            body["language_config"] = {"languages": [self._language]}
         if self._callback:
             body |= {
                 "callback": True,
@@ -229,7 +242,12 @@ class GladiaTranscriber(RemoteTranscriber):
         length = float(result["metadata"].get("audio_duration") or seconds)
         return transcript(
             [
-                Utterance(float(one["start"]), float(one["end"]), one["text"].strip())
+                Utterance(
+                    float(one["start"]),
+                    float(one["end"]),
+                    one["text"].strip(),
+                    _speaker(one.get("speaker")),
+                )
                 for one in found["utterances"]
             ],
             length,
@@ -254,8 +272,8 @@ def _failure(message: str, status: int | None) -> CommonplaceError:
     return RemoteJobLost(message) if status in (400, 404, 410) else TranscriptionFailed(message)
 
 
-async def _forget(job: str | None) -> None:
-    """Store no job id: nobody will resume the job."""
+async def _forget(state: Json | None) -> None:
+    """Store nothing: nobody will resume the job."""
 
 
 async def _chunks(recording: Path) -> AsyncIterator[bytes]:
@@ -271,6 +289,7 @@ def _utterances(words: list[Json]) -> Iterator[Utterance]:
             word["start"] - run[-1]["end"] > _PAUSE
             or len(run) == _MOST_WORDS
             or run[-1]["text"].endswith(_SENTENCE_END)
+            or word.get("speaker") != run[-1].get("speaker")
         ):
             yield _utterance(run)
             run = []
@@ -281,5 +300,13 @@ def _utterances(words: list[Json]) -> Iterator[Utterance]:
 
 def _utterance(words: list[Json]) -> Utterance:
     return Utterance(
-        words[0]["start"] / 1000, words[-1]["end"] / 1000, " ".join(word["text"] for word in words)
+        words[0]["start"] / 1000,
+        words[-1]["end"] / 1000,
+        " ".join(word["text"] for word in words),
+        _speaker(words[0].get("speaker")),
     )
+
+
+def _speaker(label: object) -> str | None:
+    """Return a name: services number voices, or give them letters."""
+    return None if label is None else f"Speaker {label}"

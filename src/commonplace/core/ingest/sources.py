@@ -30,7 +30,7 @@ from commonplace.model import (
     segments,
     source_file,
 )
-from commonplace.ports import Captions, Extractor, Fetcher, Soundtracks
+from commonplace.ports import Extractor, Fetcher, Videos
 from commonplace.settings import Settings
 from commonplace.text import chunking
 from commonplace.text.urls import canonical, looks_like_audio, youtube_id
@@ -54,7 +54,10 @@ def content_of(
     platform: str | None = None,
 ) -> Content:
     """Return what was read as content that is not stored yet: it has no id. `recording`: its place,
-    {"url": ...}, {"video": ...} or {"blob": ...}, if the text is still to be transcribed."""
+    {"url": ...}, {"video": ...} or {"blob": ...}, if the text is still to be transcribed; what was
+    read comes before it then."""
+    if recording and found.text:
+        recording |= {"intro": found.text}
     about = {
         "title": found.title,
         "author": found.author,
@@ -163,8 +166,7 @@ class KeyedLock:
 class Sources:
     _fetcher: Fetcher
     _extractor: Extractor
-    _captions: Captions
-    _soundtracks: Soundtracks
+    _videos: Videos
     _settings: Settings
     _require_speech: Callable[[], None]  # raises IngestFailed where none can be transcribed
 
@@ -217,15 +219,11 @@ class Sources:
 
     async def _video(self, video: str, progress: Progress) -> tuple[Extracted, Json | None]:
         await progress(0.1, "Fetching captions")
-        found = await self._captions.fetch(video)
-        if found is not None:
-            return found, None
-        await progress(0.4, "No captions; looking for the soundtrack")
-        heard = await self._soundtracks.find(video)
-        return (
-            Extracted(heard.title, "", author=heard.author, published_at=heard.published_at),
-            {"video": video},
-        )
+        read = await self._videos.read(video)
+        if read.has_captions:
+            return read.found, None
+        chapters = [[chapter.start, chapter.title] for chapter in read.chapters]
+        return read.found, {"video": video, "chapters": chapters}
 
     async def _readable(
         self, url: str, kind: str, fetched: Fetched, queue: str
@@ -240,7 +238,7 @@ class Sources:
             )
             and await self._is_recording(episode.audio_url or "", queue)
         ):
-            return Extracted(episode.title, "", published_at=episode.published_at), {
+            return Extracted(episode.title, episode.summary, published_at=episode.published_at), {
                 "url": episode.audio_url
             }
         found = await self._extractor.extract(

@@ -5,7 +5,7 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,29 +26,27 @@ from commonplace.errors import IngestFailed, Invalid, NotFound, QuotaExceeded, U
 from commonplace.model import (
     MEGABYTE,
     Annotation,
+    Begun,
     Caller,
+    Chapter,
     Content,
     Item,
     ItemRef,
     Job,
     Json,
-    Mark,
-    RemoteJob,
     Scope,
-    Utterance,
     now,
     segments,
 )
-from commonplace.ports import Blobs, Fetcher, Soundtracks, Transcriber, Wake
+from commonplace.ports import Blobs, Fetcher, Transcriber, Videos, Wake
 from commonplace.settings import Settings
 from commonplace.store import Store
 from commonplace.store.optimistic import retry_on_conflict
+from commonplace.text.speech import TRANSCRIPT, introduced, join_speech
 
 ATTEMPTS = 5
 WAIT_SECONDS = 30  # between checks whether another job has transcribed the recording
 PROGRESS_SECONDS = 1.0  # between two progress reports
-PAUSE_SECONDS = 2.0  # of silence that end a paragraph
-PARAGRAPH_SECONDS = 60.0
 
 
 @dataclass(eq=False)
@@ -96,10 +94,10 @@ class Recordings:
     """Opens a job's recording: from a URL, a video or an uploaded file."""
 
     _fetcher: Fetcher
-    _soundtracks: Soundtracks
+    _videos: Videos
     _blobs: Blobs
     _settings: Settings
-    _measure: Callable[[Path], float]
+    _measure: Callable[[Path], tuple[float, tuple[Chapter, ...]]]
 
     @asynccontextmanager
     async def open(self, payload: Json) -> AsyncIterator[Path]:
@@ -113,13 +111,14 @@ class Recordings:
                     "The recording's file no longer exists. Upload it again."
                 ) from None
         elif "video" in payload:
-            async with self._soundtracks.open(payload["video"], max_bytes=max_bytes) as file:
+            async with self._videos.open(payload["video"], max_bytes=max_bytes) as file:
                 yield file
         else:
             async with self._fetcher.get(payload["url"], max_bytes=max_bytes) as fetched:
                 yield fetched.path
 
-    async def seconds(self, recording: Path) -> float:
+    async def measure(self, recording: Path) -> tuple[float, tuple[Chapter, ...]]:
+        """Return its seconds, and the chapters that the file lists."""
         return await asyncio.to_thread(self._measure, recording)
 
     async def discard(self, payload: Json) -> None:
@@ -166,42 +165,50 @@ class TranscribeJobs:
             await self._store.uploads.forget_files([job.payload["blob"].rpartition("/")[2]])
 
     async def _transcribe(self, worker: str, job: Job, item: Item, content: Content) -> None:
-        tell, remote_job = self._progress_reporter(item), self._remote_job(worker, job)
+        tell, begun = self._progress_reporter(item), self._begun(worker, job)
+        source = content.about.get("recording") or {}
+        chapters = tuple(Chapter(*chapter) for chapter in source.get("chapters", ()))
 
         async def renew() -> None:
             await self._store.contents.claim(item, job.id, _later(LEASE_SECONDS))
 
         async with renewing_lease(renew):
             try:
-                if remote_job.id:  # a previous worker sent the recording and reserved its minutes
-                    transcript = await self._transcriber.transcribe(None, tell, remote_job)
+                # A previous worker may have sent the recording and reserved its minutes.
+                if begun.state and self._transcriber.is_remote:
+                    transcript = await self._transcriber.transcribe(None, tell, begun)
                 else:
                     async with self._recordings.open(job.payload) as recording:
-                        await self._quota.reserve(job, await self._recordings.seconds(recording))
-                        transcript = await self._transcriber.transcribe(recording, tell, remote_job)
+                        seconds, listed = await self._recordings.measure(recording)
+                        chapters = chapters or listed
+                        await self._quota.reserve(job, seconds)
+                        transcript = await self._transcriber.transcribe(recording, tell, begun)
             except BaseException:
                 await self._store.quotas.set_seconds(job, 0)
                 raise
         await self._store.quotas.set_seconds(job, transcript.seconds)
-        text, marks = paragraphs(transcript.utterances)
+        text, marks = introduced(
+            source.get("intro", ""),
+            *join_speech(transcript.utterances, TRANSCRIPT, chapters or transcript.chapters),
+        )
         about = content.about | {"seconds": round(transcript.seconds, 2)}
         if transcript.language is not None:
             about["language"] = transcript.language
         await self._store.contents.set_text(item, text, segments(marks), about)
 
-    def _remote_job(self, worker: str, job: Job) -> RemoteJob:
-        async def remember(begun: str | None) -> None:
+    def _begun(self, worker: str, job: Job) -> Begun:
+        async def remember(state: Json | None) -> None:
             known = {
                 name: value for name, value in job.payload.items() if name not in ("begun", "by")
             }
             await self._store.jobs.set_payload(
                 worker,
                 job.id,
-                known | ({"begun": begun, "by": self._transcriber.name} if begun else {}),
+                known | ({"begun": state, "by": self._transcriber.name} if state else {}),
             )
 
         mine = job.payload.get("by") == self._transcriber.name
-        return RemoteJob(job.payload.get("begun") if mine else None, remember, self._wake.wait)
+        return Begun(job.payload.get("begun") if mine else None, remember, self._wake.wait)
 
     async def _complete(self, job: Job, content: Content) -> None:
         """Store the item's passages and status in one transaction. Reads the item again, since it
@@ -263,24 +270,6 @@ class TranscribeJobs:
                 await self._store.contents.set_progress(item, min(share, 1.0))
 
         return tell
-
-
-def paragraphs(utterances: Iterable[Utterance]) -> tuple[str, tuple[Mark, ...]]:
-    """Join utterances into text, with a new paragraph after a pause or a minute, and mark each with
-    its time."""
-    text = ""
-    marks: list[Mark] = []
-    began = end = 0.0
-    for said in utterances:
-        if text and (said.start - end >= PAUSE_SECONDS or said.start - began >= PARAGRAPH_SECONDS):
-            text += "\n\n"
-            began = said.start
-        elif text:
-            text += " "
-        marks.append(Mark(len(text), {"seconds": round(said.start, 2)}))
-        text += said.text.strip()
-        end = said.end
-    return text, tuple(marks)
 
 
 def _later(seconds: float) -> datetime:

@@ -363,10 +363,11 @@ class Uploads(Service):
         if content and content.text:
             return content
         if kind.startswith(SPEECH):
+            seconds, _ = await self._recordings.measure(file)
             return content_of(
                 Extracted(PurePath(upload.filename).stem, ""),
                 key,
-                recording={"blob": upload.key, "seconds": await self._recordings.seconds(file)},
+                recording={"blob": upload.key, "seconds": seconds},
                 media_type=kind,
             )
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)

@@ -6,6 +6,7 @@ from typing import Any
 
 from commonplace.interfaces.actions.shapes import Field
 from commonplace.model import FullItem, Item, Json
+from commonplace.text.speech import spoken
 
 LATER = "null: not known yet"
 RECORDINGS = ("audio", "video")
@@ -83,8 +84,8 @@ def _timed(item: Item, text: str, segments: Sequence[Json]) -> Iterator[Json]:
         yield {
             "start": one["locator"]["seconds"],
             "end": following["locator"]["seconds"],
-            "text": text[one["at"] : following["at"]].strip(),
-            "speaker": None,
+            "text": spoken(text[one["at"] : following["at"]]),
+            "speaker": one["locator"].get("speaker"),
         }
 
 
