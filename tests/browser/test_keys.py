@@ -129,7 +129,7 @@ async def test_search_adding_theme_and_help_have_keys(site: Site) -> None:
 
 async def test_the_first_tab_leads_past_the_menu(site: Site) -> None:
     page = await stocked(site, 1)
-    for path in ("/", "/people", "/account", "/health"):
+    for path in ("/", "/people", "/account", "/health", "/admin"):
         await page.goto(path)
         await press(page, "Tab")
         skip = page.get_by_role("link", name="Skip to content")

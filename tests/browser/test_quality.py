@@ -75,6 +75,7 @@ async def test_axe_finds_nothing(site: Site, scheme: str) -> None:
         "/connect",
         "/people",
         "/health",
+        "/admin",
         "/trash",
         "/account",
         f"/disks/{item.public_id}/publish",
@@ -117,6 +118,7 @@ async def test_nothing_sticks_out_on_a_phone(site: Site) -> None:
         "/tokens",
         "/connect",
         "/health",
+        "/admin",
         "/trash",
         "/review",
         "/review/captures",
@@ -186,6 +188,7 @@ async def test_words_without_end_are_broken(site: Site, width: int) -> None:
         "/connect",
         "/people",
         "/health",
+        "/admin",
         "/trash",
         f"/folders/{folder.id}",
     ):

@@ -139,6 +139,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/leave"): OWN,
     ("POST", "/library"): OWN,  # see test_web_people.py
     ("GET", "/health"): Row(),
+    ("GET", "/admin"): Row(only_operator=True),
     ("GET", "/trash"): Row(),
     ("POST", "/trash/empty"): Row(writes=True),
     ("POST", "/trash/{item_id}/restore"): Row("trashed", writes=True),

@@ -45,6 +45,7 @@ from commonplace.core.memory.context import Context
 from commonplace.core.memory.memories import Memory
 from commonplace.core.memory.reflection import Reflection
 from commonplace.core.people.accounts import Accounts
+from commonplace.core.people.admin import Admin
 from commonplace.core.people.authorization import Access
 from commonplace.core.people.members import Invitations, Members
 from commonplace.core.people.oauth import OAuth
@@ -122,6 +123,7 @@ class Services:
     versions: Versions
     annotations: Annotations
     library_map: LibraryMap
+    admin: Admin
     events: Events
     webhooks: Webhooks
     worker: Worker
@@ -279,6 +281,7 @@ def build_services(
         Versions(store, access, editor),
         Annotations(store, access, entities, editor),
         LibraryMap(store, access, embedder),
+        Admin(store, access),
         Events(store, access, Poller(store)),
         Webhooks(store, access, sender),
         Worker(store, wake, handlers, settings.trash_days),

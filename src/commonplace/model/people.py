@@ -64,6 +64,20 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryRow:
+    """A library as whoever runs the server sees it."""
+
+    id: str
+    name: str
+    email: str  # of its owner
+    members: int
+    created_at: datetime
+    usage: Usage
+    open_jobs: int
+    failed_jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The caller: a token, a JWT, or a person at the command line (no token, no limits)."""
 

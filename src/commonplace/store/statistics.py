@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from commonplace.database import Tx, reads, reads_inline, scope_sql
-from commonplace.model import EVERYTHING, ItemFilter, Scope, Usage
+from commonplace.database import Tx, from_micros, reads, reads_inline, scope_sql
+from commonplace.model import EVERYTHING, ItemFilter, LibraryRow, Scope, Usage
 from commonplace.search_index.index import IndexedTable
 
 _DAY = 86_400_000_000
@@ -119,6 +119,47 @@ class Statistics(IndexedTable):
             library_id=library_id,
         )
         return (Usage(**row) if row else Usage()), tx.quota
+
+    @reads
+    def libraries(self, tx: Tx, after: str | None, limit: int) -> list[LibraryRow]:
+        """Return libraries of all people, the newest first: those below an id, if one is given."""
+        found = tx.all(
+            f"""SELECT l.id, l.name, p.email, l.created_at,
+                       (SELECT count(*) FROM members AS m WHERE m.library_id = l.id) AS members
+                FROM libraries AS l JOIN people AS p ON p.id = l.id
+                {"" if after is None else "WHERE l.id < :after"} ORDER BY l.id DESC LIMIT :limit""",
+            limit=limit,
+            **({} if after is None else {"after": after}),
+        )
+        ids = [row["id"] for row in found]
+        held = {
+            library_id: Usage(*counts)
+            for library_id, *counts in tx.tuples(
+                "SELECT library_id, items, sections, size FROM usage WHERE library_id IN :ids",
+                ids=ids,
+            )
+        }
+        jobs = {
+            (library_id, state): count
+            for library_id, state, count in tx.tuples(
+                """SELECT library_id, state, count(*) FROM jobs
+                   WHERE library_id IN :ids AND state <> 'done' GROUP BY library_id, state""",
+                ids=ids,
+            )
+        }
+        return [
+            LibraryRow(
+                row["id"],
+                row["name"],
+                row["email"],
+                row["members"],
+                from_micros(row["created_at"]),
+                held.get(row["id"], Usage()),
+                sum(jobs.get((row["id"], state), 0) for state in ("queued", "running")),
+                jobs.get((row["id"], "failed"), 0),
+            )
+            for row in found
+        ]
 
     @reads
     def size(self, tx: Tx) -> int:

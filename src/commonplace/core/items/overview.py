@@ -19,7 +19,6 @@ from commonplace.model import (
     Job,
     JobState,
     Json,
-    Role,
     Usage,
     Webhook,
     now,
@@ -147,18 +146,6 @@ class Overview(Service):
     async def folder_impact(self, caller: Caller, folder_id: str) -> FolderImpact:
         """Summarize the effects of deleting a folder."""
         return await self._store.folders.folder_impact(caller.scope, folder_id)
-
-    async def may_back_up(self, caller: Caller) -> bool:
-        """Whether the caller may back up. A backup contains all libraries, so only the first person
-        may."""
-        first = await self._store.people.first()
-        return (
-            caller.role is Role.OWNER
-            and caller.whole_library
-            and not caller.kb_only
-            and first is not None
-            and caller.person_id == first.id
-        )
 
     async def _named(self, caller: Caller, jobs: Sequence[Job]) -> tuple[tuple[Job, str], ...]:
         """Pair jobs with the titles of their items, skipping deleted ones."""

@@ -181,6 +181,18 @@ class Access:
             return None
         return await self._limits.hit(f"{caller.limit_key}:{'mcp' if mcp else 'http'}", bound, 60)
 
+    async def is_operator(self, caller: Caller) -> bool:
+        """Whether this is the server's first person, without a token: only they may see that there
+        are other libraries, and back up all of them."""
+        first = await self._store.people.first()
+        return (
+            caller.role is Role.OWNER
+            and caller.token_id is None
+            and caller.whole_library
+            and first is not None
+            and caller.person_id == first.id
+        )
+
     async def limits(self, caller: Caller) -> dict[str, Allowance]:
         """Return what is left of each hourly limit, by the name of its bucket. Counts nothing."""
         found: dict[str, Allowance] = {}

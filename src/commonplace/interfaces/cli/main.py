@@ -21,6 +21,7 @@ GROUPS = {
     "oauth": "Connect clients with OAuth.",
     "oauth client": "Manage OAuth clients.",
     "user": "Manage people. Each has a library.",
+    "admin": "For whoever runs the server.",
     "member": "Manage members: viewers read, members write, admins and owners also manage members.",
 }
 # The sections of the help, with the commands and groups in the order in which they are listed.
@@ -29,7 +30,7 @@ SECTIONS = {
     "folder feed disk import export",
     "Memory": "remember reflect context related review",
     "Work": "task",
-    "Server": "serve mcp worker connect token member user oauth setup doctor backup restore "
+    "Server": "serve mcp worker connect token member user admin oauth setup doctor backup restore "
     "reextract reindex eval",
 }
 # Commands by the module that has them, with the first line of their help. Those of `generated` have
@@ -96,6 +97,8 @@ COMMANDS = {
         "member list": "List members and pending invitations.",
         "member invite": "Invite a person to the library, or withdraw an invitation.",
         "member role": "Change a member's role, or remove them.",
+        "admin libraries": "List the libraries of this server, the newest first: names, sizes and "
+        "jobs.",
     },
     "connect": {"connect": "Print how to connect a client, or change its configuration."},
     "oauth": {

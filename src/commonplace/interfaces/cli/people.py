@@ -12,7 +12,7 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import Commands, Session
 from commonplace.interfaces.cli.generated import answer, run, show
 from commonplace.interfaces.cli.items import check_name
-from commonplace.model import Json, Role, folder_list
+from commonplace.model import MEGABYTE, Json, Role, folder_list
 
 
 async def list_tokens(session: Session, given: Json) -> None:
@@ -70,6 +70,51 @@ def check_email(email: str) -> str:
     if not local or not host or any(c.isspace() for c in email.strip()):
         raise Invalid(f"{email!r} is not an email address.")
     return email.strip()
+
+
+async def list_libraries(
+    session: Session,
+    after: Annotated[str | None, typer.Option(help="Id after which the list continues.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Libraries to list.")] = 100,
+) -> None:
+    """List the libraries of this server, the newest first: names, sizes and jobs."""
+    session.require_owner()
+    page = await session.services.admin.libraries(session.caller, after, limit)
+    columns = [
+        "id",
+        "name",
+        "email",
+        "members",
+        "created",
+        "items",
+        "sections",
+        "MB",
+        "open",
+        "failed",
+    ]
+    rows = [
+        (
+            each.id,
+            each.name,
+            each.email,
+            each.members,
+            f"{each.created_at:%Y-%m-%d}",
+            each.usage.items,
+            each.usage.sections,
+            round(each.usage.size / MEGABYTE, 1),
+            each.open_jobs,
+            each.failed_jobs,
+        )
+        for each in page.libraries
+    ]
+    session.show(
+        {
+            "libraries": [dict(zip(columns, row, strict=True)) for row in rows],
+            "total": page.total,
+            "after": page.after,
+        },
+        lambda: output.table(columns, rows),
+    )
 
 
 async def list_members(session: Session, given: Json) -> None:
@@ -138,4 +183,5 @@ COMMANDS: Commands = {
     "member list": list_members,
     "member invite": invite,
     "member role": change_role,
+    "admin libraries": list_libraries,
 }

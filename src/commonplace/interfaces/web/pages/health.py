@@ -28,8 +28,13 @@ async def show(request: WebRequest) -> Response:
             folder.name: folder.item_count for folder in report.folders[:TOP] if folder.item_count
         },
         types=dict(list(report.items.by_type.items())[:TOP]),
-        backs_up=await request.services.overview.may_back_up(request.caller),
+        backs_up=await request.services.access.is_operator(request.caller),
     )
+
+
+async def libraries(request: WebRequest) -> Response:
+    page = await request.services.admin.libraries(request.caller, request.query("after") or None)
+    return request.page("admin.html", page=page)
 
 
 async def export(request: WebRequest) -> Response:
@@ -55,7 +60,7 @@ async def export(request: WebRequest) -> Response:
 
 async def backup(request: WebRequest) -> Response:
     """Send all libraries of this server, as `commonplace restore` takes them."""
-    if not await request.services.overview.may_back_up(request.caller):
+    if not await request.services.access.is_operator(request.caller):
         raise ForbiddenScope(
             "A backup contains every library. Only the server's owner can create one."
         )
@@ -91,6 +96,7 @@ def _zip(folder: Path, file: Path) -> None:
 
 ROUTES = (
     get("/health", show),
+    get("/admin", libraries),
     post_then("/jobs/{job_id}/retry", act("retry_job"), "", "Retrying."),
     post("/export", export),
     post("/backup", backup),
