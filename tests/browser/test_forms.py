@@ -1,14 +1,16 @@
 """Every form that is refused keeps what was typed, shows the error at its field and puts the focus there."""
 
 import re
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from commonplace.core.entities.validation import NewEntity
 from commonplace.core.memory.reflection import Notes
+from commonplace.core.people.tokens import NewToken
 from commonplace.interfaces.web.app import PARTS
 from commonplace.model import Role
 from tests.browser.conftest import PASSWORD, Site, served
@@ -86,14 +88,24 @@ FORMS = [
     Form(
         "/work",
         "/work",
-        {"kind": "task", "project": "", "priority": "high", "title": "Fly", "content": TEXT},
+        {
+            "kind": "task",
+            "project": "",
+            "epic": "{epic}",
+            "priority": "high",
+            "title": "Fly",
+            "content": TEXT,
+        },
         "project",
         "require a project",
     ),
     Form(
         "/work/{entity_id}",
         "/work/{task}",
-        {"title": "Dig", "assignees": "Ada", "content": "  "},
+        {
+            **{"title": "Dig", "assignees": "Ada", "content": "  ", "priority": "high"},
+            **{"project": "{garden}", "epic": "{epic}", "due_date": "2027-03-01"},
+        },
         "content",
         "empty",
     ),
@@ -110,7 +122,7 @@ FORMS = [
     Form(
         "/review/{candidate_id}",
         "/review",
-        {"title": "  ", "content": "Another text", "kind": "claim"},
+        {"title": "  ", "content": "Another text", "kind": "claim", "project": "{yard}"},
         "title",
         "must not be blank",
         "Accept",
@@ -118,7 +130,14 @@ FORMS = [
     Form(
         "/tokens",
         "/tokens",
-        {"name": "  ", "sees": "all", "kb_only": True, "write": True, "expires_days": "30"},
+        {
+            "name": "  ",
+            "sees": "folders",
+            "folder": True,
+            "kb_only": True,
+            "write": True,
+            "expires_days": "30",
+        },
         "name",
         "must not be blank",
     ),
@@ -133,7 +152,7 @@ FORMS = [
     Form(
         "/connect",
         "/connect",
-        {"sees": "folders", "write": True, "expires_days": "30"},
+        {"sees": "folders", "kb_only": True, "write": True, "expires_days": "30"},
         "sees",
         "Choose a folder",
     ),
@@ -206,6 +225,18 @@ SCRIPTS = {  # without a form, or with one that a script answers in its own way
 }
 
 
+ELSEWHERE = {  # pages without a row of the table
+    *("/sidebar", "/trash", "/search", "/graph", "/graph/{item}", "/disks", "/review/captures"),
+    *("/health", "/d/{shared}", "/tokens/{token}", "/items/{item}/versions/1"),
+}
+NO_PAGES = {  # streams, a file, and a page that clients lead to: see test_consent.py
+    *("/events", "/connect/live", "/connect/{token_id}/live", "/items/{item_id}/original"),
+    "/oauth/authorize",
+}
+CHOSEN = {("/items", "item"), ("/tags", "tag"), ("/connect", "folder")}  # which may be missing
+TEXTS = {"text", "content", "summary"}  # names of text areas
+
+
 @dataclass
 class Made:
     site: Site
@@ -226,7 +257,10 @@ async def _filled(site: Site) -> dict[str, str]:
     folder = (await app.folders.create(owner, "Old")).id
     item = await site.add("Herons", TEXT, tags=("bird",))
     note = await app.annotations.add(owner, item.id, "Which frog?")
-    await app.entities.add(owner, NewEntity("Garden", "The garden", entity_type="project"))
+    garden = await app.entities.add(owner, NewEntity("Garden", "The yard", entity_type="project"))
+    epic = await app.entities.add(
+        owner, NewEntity("Spring", "All of it", entity_type="epic", project="Garden")
+    )
     task = await app.entities.add(
         owner, NewEntity("Dig", "Dig it", entity_type="task", project="Garden")
     )
@@ -246,6 +280,10 @@ async def _filled(site: Site) -> dict[str, str]:
     )
     person = await app.people.create("Grace", "grace@localhost")
     claim = await app.accounts.invitation(person)
+    shared = await site.add("Shared", TEXT.replace("heron", "egret"))
+    await app.disks.publish(owner, shared.id)
+    await app.library.update(owner, item.id, {"text": TEXT + " Always."})
+    token, _ = await app.people.create_token(owner, NewToken("phone"))
     guest = await app.people.create("Mary", "mary@example.org")
     _, join = await app.members.invite(site.ruler, Role.MEMBER)
     return {
@@ -256,6 +294,11 @@ async def _filled(site: Site) -> dict[str, str]:
         "note": note.public_id,
         "task": task.item.public_id,
         "later": later.item.entity_id,
+        "garden": garden.item.entity_id,
+        "yard": garden.item.id,
+        "epic": epic.item.entity_id,
+        "shared": shared.public_id,
+        "token": token.id,
         "claim": claim,
         "join": join,
         "guest": await app.accounts.open_session(guest.id, "test"),
@@ -267,8 +310,36 @@ def test_the_table_has_every_form() -> None:
     assert routes == {form.route for form in FORMS} | CHOICES | SCRIPTS
 
 
+def route_of(path: str, routes: Iterable[str]) -> str:
+    """The route that a path leads to; of several, the one with fewer variables."""
+    fitting = [each for each in routes if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", each), path)]
+    return min(fitting, key=lambda each: each.count("{"))
+
+
+async def test_the_table_has_every_field_of_every_page(made: Made) -> None:
+    forms = [route.path for part in PARTS for route in part if route.method == "POST"]
+    pages = [route.path for part in PARTS for route in part if route.method == "GET"]
+    table = {(form.route, name) for form in FORMS for name in form.typed}
+    seen, known = set[tuple[str, str]](), set[str]()
+    owner, nobody = await made.site.signed_in(), await made.site.visitor()
+    own = {form.page for form in FORMS if form.own}
+    for place in {form.page for form in FORMS} | ELSEWHERE:
+        page = nobody if place in own else owner
+        answer = await page.goto(place.format(**made.ids))
+        assert answer is not None and answer.status == 200, place
+        known.add(route_of(urlsplit(page.url).path, pages))
+        for path, name, is_text in await page.evaluate(FIELDS):
+            assert not is_text or name in TEXTS
+            seen.add((route_of(path, forms), name))
+    assert {field for field in seen if field[0] not in SCRIPTS} - table == CHOSEN
+    assert known == {*pages} - NO_PAGES
+
+
 VALUES = """form => [...form.elements].filter(e => e.name && e.type !== "hidden" && !e.matches("button"))
     .map(e => [e.name, e.type === "password" ? "password" : "", e.matches("[type=checkbox], [type=radio]") ? e.value + e.checked : e.value.trimEnd()])"""
+FIELDS = """() => [...document.forms].filter(f => f.getAttribute("method") === "post")
+    .flatMap(f => [...f.elements].filter(e => e.matches("[name]:not(button, [type=hidden], [type=file], [readonly])"))
+        .map(e => [new URL(f.getAttribute("action") ?? "", location.href).pathname, e.name, e.matches("textarea")]))"""
 FIND = """([path, typed]) => {
     const wanted = [...document.forms].filter(f => f.getAttribute("method") === "post"
         && new RegExp("^" + path + "$").test(new URL(f.getAttribute("action") ?? "", location.href).pathname)
@@ -305,6 +376,26 @@ async def test_a_refused_form_keeps_what_was_typed(made: Made, form: Form, scrip
     if not scripts:  # no server sends a password back
         before, after = ([each for each in values if not each[1]] for values in (before, after))
     assert [each for each in after if each[0] != "_page"] == before
+    await page.context.close()
+
+
+@pytest.mark.parametrize(
+    "form", [form for form in FORMS if TEXTS & {*form.typed}], ids=lambda form: form.route
+)
+async def test_every_text_area_keeps_a_draft(made: Made, form: Form) -> None:
+    page = await made.site.signed_in()
+    await page.goto(form.page.format(**made.ids))
+    typed = {name: TEXT if name in TEXTS else value for name, value in form.typed.items()}
+    await _fill(page, replace(form, typed=typed), made.ids)
+    before = await page.locator("form[data-test]").evaluate(VALUES)
+    await page.goto("/search")
+    await page.goto(form.page.format(**made.ids))
+    sent = page.locator("form", has=page.locator(".draft"))
+    assert await sent.evaluate(VALUES) == before
+    await sent.locator(".draft").get_by_role("button", name="Discard").click()
+    await page.goto("/search")
+    await page.goto(form.page.format(**made.ids))
+    await expect(page.locator(".draft")).to_have_count(0)
     await page.context.close()
 
 
