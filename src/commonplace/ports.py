@@ -189,6 +189,9 @@ class Extractor(Closable, Protocol):
     ) -> Extracted:
         """Read the file's text. Raises IngestFailed when it has none."""
 
+    async def draw_page(self, path: Path, page: int, *, queue: str = "") -> bytes:
+        """Draw a page of a PDF, counted from 1, as a PNG. IngestFailed: there is none."""
+
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """Read the file's entries. Raises IngestFailed when it is not a feed."""
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
 
 from commonplace.core.entities.validation import NewEntity
@@ -107,6 +108,53 @@ async def test_the_pages_of_a_pdf_lead_into_it(
             answer.headers["x-content-type-options"] == "nosniff"
             and "default-src 'none'" in answer.headers["content-security-policy"]
         )
+
+
+@pytest.mark.parametrize("scripted", [True, False], ids=["scripts", "no scripts"])
+async def test_the_pages_of_a_pdf_are_shown_beside_its_text(
+    data_dir: Path, browser: Browser, tmp_path: Path, scripted: bool
+) -> None:
+    file = tmp_path / "birds.pdf"
+    text = [f"Line {n} tells about the birds of the shore." for n in range(30)]
+    file.write_bytes(pdf([[f"This is page {n}.", *text] for n in range(1, 6)]))
+    async with served(data_dir, browser, keep_originals=True) as site:
+        item = (await site.app.uploads.add_file(site.owner, file)).item
+        page = await site.signed_in(java_script_enabled=scripted)
+        await page.goto(f"/items/{item.public_id}")
+        pane = page.locator("#pages")
+        picture, words = pane.locator("img"), pane.locator("span")
+        await expect(picture).to_be_hidden()
+        await pane.locator("summary").click()
+        await expect(picture).to_have_attribute("alt", "Page 1 of 5")
+        await expect(picture).to_have_js_property("complete", True)
+        await expect(picture).to_have_js_property("naturalWidth", 1_100)
+        await pane.get_by_role("link", name="Next page").click()
+        await expect(words).to_have_text("Page 2 of 5")
+        await expect(picture).to_have_attribute("src", re.compile("/pages/2$"))
+        await pane.get_by_role("link", name="Previous page").click()
+        await expect(words).to_have_text("Page 1 of 5")
+        if scripted:
+            await page.locator(".margin .where a", has_text="p. 5").first.click()
+            await expect(words).to_have_text("Page 5 of 5")
+            assert page.url.endswith(item.public_id)
+            await page.locator("#s0").scroll_into_view_if_needed()
+            await expect(words).to_have_text("Page 1 of 5")  # they follow what is read
+            await expect(picture).to_have_js_property("naturalWidth", 1_100)
+            found = (await Axe().run(page)).response["violations"]
+            assert [each["id"] for each in found] == []
+        address = f"/items/{item.public_id}/pages"
+        answer = await page.request.get(f"{address}/3")
+        assert (answer.status, answer.headers["content-type"]) == (200, "image/png")
+        assert "sandbox" in answer.headers["content-security-policy"]
+        tag = answer.headers["etag"]
+        same = await page.request.get(f"{address}/3", headers={"If-None-Match": tag})
+        assert same.status == 304
+        for wrong in ("0", "6", "-1", "x", "99999999999"):
+            missing = await page.request.get(f"{address}/{wrong}")
+            assert missing.status == 404, wrong
+        stranger = await site.visitor()
+        refused = await stranger.request.get(f"{address}/3", max_redirects=0)
+        assert refused.status in (303, 401)
 
 
 @pytest.mark.parametrize("name", ["page.html", "drawing.svg", "page.pdf.html"])

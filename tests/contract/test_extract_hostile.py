@@ -5,6 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -14,6 +15,7 @@ from PIL import Image
 
 from commonplace.adapters.extract import Caps, FileExtractor
 from commonplace.errors import IngestFailed
+from tests.contract.test_extract import pdf
 
 pytestmark = pytest.mark.anyio
 
@@ -255,3 +257,26 @@ async def test_a_reader_of_a_large_server_is_kept_for_the_next_file() -> None:
     assert len({child.pid for child in psutil.Process().children()} - before) == 1
     await extractor.close()
     del ballast
+
+
+async def test_pages_are_drawn_within_bounds(extractor, tmp_path) -> None:
+    page = tmp_path / "page.pdf"
+    for box in ("0 0 612 792", "0 0 14400 1", "0 0 1 14400", "0 0 99999999 99999999", "5 5 5 5"):
+        page.write_bytes(pdf([["The heron waits."]]).replace(b"0 0 612 792", box.encode()))
+        with suppress(IngestFailed):  # some are refused
+            width, height = Image.open(io.BytesIO(await extractor.draw_page(page, 1))).size
+            assert width <= 1_100 and width * height <= 4_100_000, box
+    for data in (b"", b"%PDF-1.4\n" + b"\xff" * 2_000, b"<html>", pdf([["One"]])[:200]):
+        page.write_bytes(data)
+        with pytest.raises(IngestFailed):
+            await extractor.draw_page(page, 1)
+    with pytest.raises(IngestFailed, match="encrypted"):
+        await extractor.draw_page(SAMPLES / "encrypted.pdf", 1)
+    page.write_bytes(pdf([["One"], ["Two"]]))
+    for number in (0, 3, -1, 2**40):
+        with pytest.raises(IngestFailed, match="has 2 pages"):
+            await extractor.draw_page(page, number)
+    with Image.open(io.BytesIO(await extractor.draw_page(page, 2))) as drawn:
+        assert (drawn.format, drawn.size, drawn.mode) == ("PNG", (1_100, 1_424), "RGB")
+        assert drawn.getextrema() == ((0, 255),) * 3  # black on white
+    await still_works(extractor)

@@ -218,7 +218,7 @@ def build_services(
         ),
     }
     queued_items = QueuedItems(store, access, wake, library, files, embedder.stamp)
-    originals = Originals(store, access, blobs, settings)
+    originals = Originals(store, access, blobs, extractor, settings)
     uploads = Uploads(
         store,
         access,

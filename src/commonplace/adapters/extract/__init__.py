@@ -1,5 +1,6 @@
 """Turn files into text, in separate processes: a hostile file can only harm its reader."""
 
+from base64 import b64decode
 from pathlib import Path
 
 from commonplace.adapters.extract.input_file import Caps, Source, limit_size, parse_date
@@ -43,6 +44,10 @@ class FileExtractor:
         }
         # The reader has applied the limits, too; but a hostile file may have taken it over.
         return limit_size(Extracted(**answer))
+
+    async def draw_page(self, path: Path, page: int, *, queue: str = "") -> bytes:
+        answer = await self._pool.ask("draw_page", Source(path, "", page=page), queue)
+        return b64decode(answer["png"])
 
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         answer = await self._pool.ask("feed", Source(path, "", url=url), queue)

@@ -44,6 +44,7 @@ class Source:
     charset: str | None = None
     url: str | None = None
     name: str = ""
+    page: int = 0  # that is to be drawn
 
     @property
     def file_name(self) -> str:

@@ -54,6 +54,10 @@ def _answer(verb: str, source: Source, caps: Caps) -> Json:
             return {"kind": media_type.sniff(source.path, source.media_type, source.name)}
         if verb == "extract":
             return asdict(limit_size(formats.read(source, caps)))
+        if verb == "draw_page":
+            from commonplace.adapters.extract.pdf import picture
+
+            return picture.draw(source, source.page)
         from commonplace.adapters.extract import feed  # few readers ever see one
 
         return asdict(feed.parse(source, caps))

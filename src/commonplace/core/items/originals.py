@@ -8,14 +8,16 @@ from pathlib import Path
 
 from commonplace.core.items.source_files import unpack
 from commonplace.core.people.authorization import FULL_WRITE, READ, WRITE, Service, verb
+from commonplace.errors import IngestFailed, NotFound
 from commonplace.model import Caller, FileRole, Item, Scope, SourceFile, Upload, new_id, now
-from commonplace.ports import Blobs
+from commonplace.ports import Blobs, Extractor
 from commonplace.settings import Settings
 
 
 @dataclass(eq=False)
 class Originals(Service):
     blobs: Blobs
+    _extractor: Extractor
     _settings: Settings
 
     @verb(READ, target="item_id")
@@ -25,6 +27,14 @@ class Originals(Service):
 
     def open(self, upload: Upload) -> AbstractAsyncContextManager[Path]:
         return self.blobs.file(upload.key)
+
+    async def draw_page(self, caller: Caller, upload: Upload, page: int) -> bytes:
+        """Return a page of a PDF as a picture. The caller has found the upload."""
+        async with self.blobs.file(upload.key) as file:
+            try:
+                return await self._extractor.draw_page(file, page, queue=caller.queue)
+            except IngestFailed as failed:
+                raise NotFound(failed.message) from None
 
     async def copy(self, upload: Upload, file: Path) -> None:
         """Copy an original to a file, unless that is there already."""

@@ -41,7 +41,7 @@ _CREATED = re.compile(
 
 
 def read(source: Source, caps: Caps) -> Extracted:
-    document = _open(source)
+    document = open_document(source)
     if len(document) > caps.pages:
         raise IngestFailed(f"The PDF has {len(document):,} pages; the limit is {caps.pages:,}.")
     pages = _read_pages(document, caps)
@@ -70,7 +70,7 @@ def read(source: Source, caps: Caps) -> Extracted:
     )
 
 
-def _open(source: Source) -> pdfium.PdfDocument:
+def open_document(source: Source) -> pdfium.PdfDocument:
     try:
         return pdfium.PdfDocument(source.path)
     except pdfium.PdfiumError as error:

@@ -77,6 +77,8 @@ async def show(request: WebRequest) -> Response:
         saved=await services.files.find(caller, item.id, FileRole.PAGE),
         plays=_plays(original),
         pages=_pages(original, item),
+        pictures=_picture_count(original, reading),
+        shown=request.number("page", 1),
         annotations=annotations,
         beside={
             position: found
@@ -163,7 +165,7 @@ def _plays(original: Upload | None) -> str:
 
 def _pages(original: Upload | None, item: Item) -> str:
     """Return the address whose pages are the PDF's pages."""
-    if original and original.filename.lower().endswith(".pdf"):
+    if original and _is_pdf_name(original):
         return f"/items/{item.public_id}/original"
     url = web_address(item.url)
     return (
@@ -171,6 +173,18 @@ def _pages(original: Upload | None, item: Item) -> str:
         if url.lower().partition("#")[0].partition("?")[0].endswith(".pdf")
         else ""
     )
+
+
+def _picture_count(original: Upload | None, reading: FullItem) -> int:
+    """Return how many pages can be shown beside the text; 0: it was read from no PDF."""
+    if original is None or not _is_pdf_name(original):
+        return 0
+    found = (section.locator.get("page") for section in reading.sections)
+    return max((page for page in found if isinstance(page, int)), default=0)
+
+
+def _is_pdf_name(original: Upload) -> bool:
+    return original.filename.lower().endswith(".pdf")
 
 
 def _about(item: Item, around: Sequence[Neighbour]) -> tuple[Item, str, int | None] | None:
@@ -233,6 +247,20 @@ async def original(request: WebRequest) -> Response:
     )
 
 
+async def picture(request: WebRequest) -> Response:
+    """Return a page of a PDF as a picture. Browsers' own viewers do not open within a sandbox."""
+    item = await request.services.library.find(request.caller, request.path("item_id"))
+    upload = await request.services.originals.find(request.caller, item.id) if item else None
+    page = whole_number(request.path("page"))
+    if upload is None or page is None or not _is_pdf_name(upload):
+        raise NotFound("The page was not found.")
+    headers = ORIGINAL | {"ETag": f'"{upload.id}-{page}"'}
+    if headers["ETag"] in request.http.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    drawn = await request.services.originals.draw_page(request.caller, upload, page)
+    return Response(drawn, media_type="image/png", headers=headers)
+
+
 def _is_pdf(file: Path) -> bool:
     with file.open("rb") as opened:
         return opened.read(len(PDF)) == PDF
@@ -276,5 +304,6 @@ ROUTES = (
     post("/items/{item_id}/retry", retry),
     get("/items/{item_id}/original", original),
     get("/items/{item_id}/page", page),
+    get("/items/{item_id}/pages/{page}", picture),
     get("/items/{item_id}/versions/{revision}", version),
 )

@@ -89,6 +89,7 @@ const parts = {
   "./search.js": "[data-live]",
   "./publish.js": "#publish",
   "./reader.js": ".reader",
+  "./pages.js": "#pages",
   "./editor.js": ".reader [data-edit], #editor",
   "./boxes.js": "#text[data-boxes]",
   "./small.js": "[data-copy], [data-sure], [data-sends], [data-says], [data-connected]",
