@@ -210,6 +210,79 @@ async def test_following_again_is_the_same_feed_and_ending_it_ends_it(
     assert await poll(house) == 0
 
 
+def site(*feeds: str) -> Any:
+    links = "".join(
+        f"<link rel=alternate type='application/rss+xml' href='{feed}'>" for feed in feeds
+    )
+    return page(f"<html><head><title>River</title>{links}</head><body>News</body></html>")
+
+
+@pytest.mark.parametrize("path", ["/", "/about/us"])
+async def test_the_feed_of_a_site_is_found_by_its_page(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, path: str
+) -> None:
+    newspaper.publish(1)
+    newspaper.web.pages[path] = site("/feed.xml", "/comments/feed")
+    feed = await follow(owner, newspaper.web.url + path)
+    assert (feed["url"], feed["title"]) == (newspaper.url, "River news")
+    newspaper.web.pages[path] = site()  # it names none: the usual places
+    assert (await follow(owner, newspaper.web.url + path))["id"] == feed["id"]
+
+
+async def test_several_feeds_of_a_site_are_named(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
+    newspaper.web.pages["/"] = site("/news.xml", "/sport.xml")
+    answer = await owner.post("/api/v1/feeds", json={"url": newspaper.web.url})
+    assert (answer.status_code, answer.json()["error"]) == (422, "ingest_failed")
+    named = [f"{newspaper.web.url}/{name}.xml" for name in ("news", "sport")]
+    assert answer.json()["feeds"] == named
+    assert all(url in answer.json()["message"] for url in named)
+
+
+async def test_entries_bring_their_author_date_and_categories(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper
+) -> None:
+    newspaper.publish(1)
+    said = "<dc:creator>Ada Heron</dc:creator><category>Rivers</category></item>"
+    feed = rss(newspaper.web.url, [1]).replace("</item>", said)
+    feed = feed.replace("<rss ", "<rss xmlns:dc='http://purl.org/dc/elements/1.1/' ")
+    newspaper.web.pages["/feed.xml"] = page(feed, "application/rss+xml")
+    await follow(owner, newspaper.url)
+    await poll(house)
+    [item] = (await owner.get("/api/v1/items")).json()["items"]
+    assert (item["author"], item["published_at"][:10], item["tags"]) == (
+        "Ada Heron",
+        "2025-03-01",
+        ["Rivers"],
+    )
+
+
+WHOLE = "<p>" + "The otter swims along the bank and looks for crayfish. " * 30 + "</p>"
+
+
+@pytest.mark.parametrize("shown", [None, "<p>Subscribe to read on about the otter.</p>" * 9])
+async def test_the_text_in_the_feed_is_kept_where_the_page_says_less(
+    house: House, owner: httpx.AsyncClient, newspaper: Newspaper, shown: str | None
+) -> None:
+    newspaper.publish(1)
+    content = f"<description><![CDATA[{WHOLE}]]></description></item>"
+    newspaper.web.pages["/feed.xml"] = page(
+        rss(newspaper.web.url, [1]).replace("</item>", content), "application/rss+xml"
+    )
+    if shown:
+        newspaper.web.pages["/1"] = page(f"<title>Issue 1</title><article>{shown}</article>")
+    else:
+        del newspaper.web.pages["/1"]
+    await follow(owner, newspaper.url)
+    await poll(house)
+    [item] = (await owner.get("/api/v1/items")).json()["items"]
+    whole = (await owner.get(f"/api/v1/items/{item['user_item_id']}")).json()
+    assert (whole["title"], whole["url"]) == ("Issue 1", f"{newspaper.web.url}/1")
+    assert whole["text"].count("looks for crayfish") == 30
+    assert (await owner.get("/api/v1/feeds")).json()["feeds"][0]["error"] is None
+
+
 async def test_only_a_feed_can_be_followed(
     house: House, owner: httpx.AsyncClient, newspaper: Newspaper
 ) -> None:

@@ -85,7 +85,9 @@ class FeedEntry:
     url: str | None
     audio_url: str | None = None
     published_at: datetime | None = None
-    summary: str = ""
+    summary: str = ""  # or all of its text
+    author: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class Feed:
     title: str
     url: str
     entries: tuple[FeedEntry, ...]
+    feeds: tuple[str, ...] = ()  # that a page names which is none itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,10 +52,16 @@ class FileExtractor:
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         answer = await self._pool.ask("feed", Source(path, "", url=url), queue)
         answer["entries"] = tuple(
-            FeedEntry(**(entry | {"published_at": parse_date(entry["published_at"])}))
+            FeedEntry(
+                **entry
+                | {
+                    "published_at": parse_date(entry["published_at"]),
+                    "tags": tuple(entry["tags"]),
+                }
+            )
             for entry in answer["entries"]
         )
-        return Feed(**answer)
+        return Feed(**answer | {"feeds": tuple(answer["feeds"])})
 
     async def close(self) -> None:
         await self._pool.close()

@@ -10,7 +10,10 @@ from typing import Any
 
 import feedparser
 
+from commonplace.adapters.extract import charset
+from commonplace.adapters.extract.html import convert, media_links
 from commonplace.adapters.extract.html.convert import convert_fragment, plain_text
+from commonplace.adapters.extract.html.declared import clean_author
 from commonplace.adapters.extract.html.media_links import AUDIO_EXTENSION, absolute_url
 from commonplace.adapters.extract.input_file import (
     LONGEST_TEXT,
@@ -20,10 +23,11 @@ from commonplace.adapters.extract.input_file import (
     parse_date,
 )
 from commonplace.errors import IngestFailed
-from commonplace.model import Extracted, Feed, FeedEntry
+from commonplace.model import Extracted, Feed, FeedEntry, Json
 
 _ENTRIES = 5000
-_SUMMARY_CHARS = 10_000
+_SUMMARY_CHARS = 200_000  # some feeds carry whole articles
+_TAGS, _TAG_CHARS = 20, 50
 _NOT_A_FEED = "The URL is not a feed: it contains neither RSS, Atom nor JSON Feed."
 
 
@@ -31,7 +35,14 @@ def parse(source: Source, caps: Caps) -> Feed:
     data = source.read_all(caps)
     is_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     url = source.url or ""
-    feed = _parse_json(data, url) if is_json else _parse_xml(data, url, source.charset)
+    try:
+        feed = _parse_json(data, url) if is_json else _parse_xml(data, url, source.charset)
+    except IngestFailed:
+        page = convert.parse(charset.decode(data, source.charset, markup=True))
+        feeds = () if page is None else media_links.find_feeds(page, url)
+        if not feeds:
+            raise
+        return Feed("", url, (), feeds)
     if not feed.title and not feed.entries:
         raise IngestFailed(_NOT_A_FEED)
     return replace(feed, entries=tuple(_limit_summaries(feed.entries)))
@@ -62,10 +73,10 @@ def read(source: Source, caps: Caps) -> Extracted:
     )
 
 
-def _parse_xml(data: bytes, url: str, charset: str | None) -> Feed:
+def _parse_xml(data: bytes, url: str, encoding: str | None) -> Feed:
     headers = {
         "content-location": url,
-        "content-type": "application/xml" + (f"; charset={charset}" if charset else ""),
+        "content-type": "application/xml" + (f"; charset={encoding}" if encoding else ""),
     }
     try:
         found = feedparser.parse(BytesIO(data), response_headers=headers, sanitize_html=False)
@@ -89,6 +100,8 @@ def _parse_xml(data: bytes, url: str, charset: str | None) -> Feed:
                 ],
                 key=len,
             ),
+            author=entry.get("author") or found.feed.get("author"),
+            tags=[each.get("term") for each in entry.get("tags", [])],
         )
         for entry in found.entries[:_ENTRIES]
     )
@@ -120,6 +133,8 @@ def _parse_json(data: bytes, url: str) -> Feed:
             or item.get("content_text")
             or item.get("summary")
             or "",
+            author=_json_author(item) or _json_author(found),
+            tags=item.get("tags"),
         )
         for item in items[:_ENTRIES]
         if isinstance(item, dict)
@@ -127,13 +142,35 @@ def _parse_json(data: bytes, url: str) -> Feed:
     return Feed(clean_title(str(found.get("title") or "")), url, entries)
 
 
+def _json_author(about: Json) -> Any:
+    authors = about.get("authors")
+    named = authors if isinstance(authors, list) and authors else [about.get("author")]
+    return named[0].get("name") if isinstance(named[0], dict) else None
+
+
 def _entry(
-    *, id: Any, name: Any, url: str | None, audio: str | None, at: datetime | None, summary: Any
+    *,
+    id: Any,
+    name: Any,
+    url: str | None,
+    audio: str | None,
+    at: datetime | None,
+    summary: Any,
+    author: Any,
+    tags: Any,
 ) -> FeedEntry:
     text = convert_fragment(str(summary), url or "")
     name = clean_title(plain_text(str(name or ""))) or clean_title(text[:80]) or url or ""
+    terms = [clean_title(str(tag or ""))[:_TAG_CHARS] for tag in tags or () if tag]
     return FeedEntry(
-        clean_title(str(id or url or audio or name)), name, url, audio, at, text[:_SUMMARY_CHARS]
+        clean_title(str(id or url or audio or name)),
+        name,
+        url,
+        audio,
+        at,
+        text[:_SUMMARY_CHARS],
+        clean_author(str(author or "")) or "",
+        tuple(dict.fromkeys(filter(None, terms)))[:_TAGS],
     )
 
 

@@ -4,10 +4,13 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urljoin
 
-from commonplace.core.items.drafts import Draft
+from commonplace.core.ingest.sources import content_of, url_key
+from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
 from commonplace.core.people.authorization import DELETE, READ, WRITE, Service, verb
@@ -15,6 +18,7 @@ from commonplace.errors import CommonplaceError, IngestFailed, LibraryFull, NotF
 from commonplace.model import (
     MEGABYTE,
     Caller,
+    Extracted,
     Feed,
     FeedEntry,
     Json,
@@ -22,10 +26,12 @@ from commonplace.model import (
     digest,
     find_by_id,
     new_id,
+    new_shared_id,
     now,
 )
 from commonplace.ports import Extractor, Fetcher
 from commonplace.settings import Settings
+from commonplace.text.chunking import count
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 30
@@ -33,6 +39,9 @@ POLL_MINUTES = 60
 LEASE_SECONDS = 1800  # of one poll, with all new entries
 TRIES = 3  # for an entry that cannot be fetched
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
+_USUAL_PATHS = ("/feed", "/rss.xml", "/atom.xml", "/index.xml", "/feed.xml")
+_ARTICLE_WORDS = 100  # of an entry that is worth reading without its page
+_LONGER = 1.25  # times as long as the page's text is an entry that says more
 _FEWEST = 20  # characters of a text worth storing
 
 
@@ -48,18 +57,19 @@ class Feeds(Service):
     async def subscribe(
         self, caller: Caller, url: str, folder_id: str | None = None, newest: int = 10
     ) -> Subscription:
-        """Subscribe to a feed. It is fetched once in the call, and refused if it is not a feed."""
+        """Subscribe to a feed, or to the one of a site. It is fetched once in the call, and
+        refused if it is not a feed and names none."""
         if folder_id is not None and folder_id not in {
             f.id for f in await self._store.folders.list_folders(caller.scope)
         }:
             raise NotFound("Folder not found", folder_ids=[folder_id])
-        feed, _ = await self._read(url, queue=caller.queue)
+        url, feed = await self._find(url, caller.queue)
         return await self._store.feeds.create(
             Subscription(
                 new_id(),
                 caller.library_id,
                 url,
-                (feed.title if feed else "") or url,
+                feed.title or url,
                 caller.person_id,
                 caller.token_id,
                 folder_id,
@@ -143,12 +153,19 @@ class Feeds(Service):
         try:
             if url is None and len(entry.summary) < _FEWEST:
                 raise IngestFailed("The entry has neither a URL nor a text.")
-            draft = (
-                Draft("url", title=entry.title, url=url)
-                if url
-                else Draft("text", title=entry.title, text=entry.summary)
+            about = {
+                "author": entry.author,
+                "published_at": entry.published_at.isoformat() if entry.published_at else None,
+            }
+            draft = Draft(
+                "url" if url else "text",
+                entry.title,
+                "" if url else entry.summary,
+                url,
+                tags=entry.tags,
+                metadata={name: value for name, value in about.items() if value},
             )
-            added = await self._library.add(caller, draft)
+            added = await self._add_draft(caller, draft, entry)
             if feed.folder_id is not None and feed.folder_id != caller.single_folder:
                 await self._folders.file(caller, added.item.id, [feed.folder_id])
         except LibraryFull:
@@ -159,6 +176,58 @@ class Feeds(Service):
             )
             return f"{entry.title}: {error.message}"
         return None
+
+    async def _add_draft(self, caller: Caller, draft: Draft, entry: FeedEntry) -> AddedItem:
+        """Add an entry's page, or its text in the feed if the page is closed or says less."""
+        said = count(entry.summary)
+        try:
+            added = await self._library.add(caller, draft)
+        except IngestFailed as error:
+            if error.transient or draft.url is None or entry.audio_url or said < _ARTICLE_WORDS:
+                raise
+            source = Extracted(entry.title, entry.summary, published_at=entry.published_at)
+            content = content_of(source, f"edit:{new_shared_id()}", draft.url)
+            return await self._library.keep(
+                caller, draft, replace(content, edit_of=url_key(draft.url))
+            )
+        is_page = added.created and draft.url and not added.item.transcription_status
+        if is_page and said >= max(_ARTICLE_WORDS, _LONGER * added.item.word_count):
+            text = {"text": entry.summary}
+            return replace(added, item=await self._library.update(caller, added.item.id, text))
+        return added
+
+    async def _find(self, url: str, queue: str) -> tuple[str, Feed]:
+        """Return the feed at a URL, the one that its page names, or one at the usual places."""
+        try:
+            feed = await self._parsed(url, queue)
+            if not feed.feeds:
+                return url, feed
+        except IngestFailed as error:
+            if error.transient or error.data.get("http_status"):
+                raise
+            return await self._guess(url, queue, error)
+        if len(feed.feeds) > 1:
+            raise IngestFailed(
+                "The page names several feeds. Follow one of them: " + ", ".join(feed.feeds),
+                feeds=list(feed.feeds),
+            )
+        named = await self._parsed(feed.feeds[0], queue)
+        if named.feeds:
+            raise IngestFailed(f"The page names a feed, but {feed.feeds[0]} is not one.")
+        return feed.feeds[0], named
+
+    async def _guess(self, url: str, queue: str, error: IngestFailed) -> tuple[str, Feed]:
+        for path in _USUAL_PATHS:
+            with suppress(IngestFailed):
+                feed = await self._parsed(urljoin(url, path), queue)
+                if not feed.feeds:
+                    return urljoin(url, path), feed
+        raise error
+
+    async def _parsed(self, url: str, queue: str) -> Feed:
+        feed, _ = await self._read(url, queue=queue)
+        assert feed  # without validators, no server says that nothing has changed
+        return feed
 
     async def _of(self, caller: Caller) -> list[Subscription]:
         whole = caller.whole_library

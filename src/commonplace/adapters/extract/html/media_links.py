@@ -27,6 +27,20 @@ def base_of(tree: HtmlElement, url: str | None) -> str:
     return absolute_url(url or "", next(filter(None, bases), "")) or url or ""
 
 
+def find_feeds(tree: HtmlElement, url: str | None) -> tuple[str, ...]:
+    """Return the feeds that a page names, without those of its comments."""
+    base = base_of(tree, url)
+    found = (absolute_url(base, address) for address in _feeds(tree) if "comments" not in address)
+    return tuple(dict.fromkeys(filter(None, found)))[:_MOST]
+
+
+def _feeds(tree: HtmlElement) -> Iterator[str]:
+    for link in tree.iter("link"):
+        is_other = "alternate" in (link.get("rel") or "").lower().split()
+        if is_other and (link.get("type") or "").lower().strip() in _FEEDS:
+            yield link.get("href") or ""
+
+
 def _addresses(tree: HtmlElement) -> Iterator[str | None]:
     for meta in tree.iter("meta"):
         name = (meta.get("property") or meta.get("name") or "").lower()
@@ -40,9 +54,7 @@ def _addresses(tree: HtmlElement) -> Iterator[str | None]:
     for player in tree.iter("audio"):
         yield player.get("src")
         yield from (part.get("src") for part in player.iter("source"))
-    for rel, link in links:
-        if "alternate" in rel and (link.get("type") or "").lower().strip() in _FEEDS:
-            yield link.get("href")
+    yield from _feeds(tree)
     for link in tree.iter("a"):
         if AUDIO_EXTENSION.search(link.get("href") or ""):
             yield link.get("href")
