@@ -30,6 +30,9 @@ SELECT create_distributed_table('sources', 'key', colocate_with => 'directory');
 SELECT create_distributed_table('source_libraries', 'key', colocate_with => 'directory');
 SELECT create_distributed_table('transcribing', 'key', colocate_with => 'directory');
 
+-- Workers ask one shard of this for work.
+SELECT create_distributed_table('job_queues', 'shard', colocate_with => 'none');
+
 -- All rows of a library on one node. A table comes after those that it refers to.
 SELECT create_distributed_table('folders', 'library_id', colocate_with => 'none');
 SELECT create_distributed_table('invitations', 'library_id', colocate_with => 'folders');

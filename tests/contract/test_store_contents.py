@@ -62,7 +62,7 @@ async def test_what_was_said_is_everybodys_and_those_who_waited_go_on(
     assert mine.content_id == theirs.content_id
     store = ann.store
     await store.jobs.lease("w", "transcribe", limit=9, seconds=60)
-    await store.jobs.postpone("w", waiting.id, now() + SOON)
+    await store.jobs.postpone("w", waiting, now() + SOON)
     assert (await store.jobs.get(bob.scope(), waiting.id)).attempts == 0
     await store.contents.set_progress(mine, 0.25)
     assert (await store.jobs.get(bob.scope(), waiting.id)).progress == 0.25

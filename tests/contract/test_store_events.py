@@ -73,10 +73,10 @@ async def test_a_source_that_cannot_be_read_is_an_event(ann: Library) -> None:
     job = Job(new_id(), ann.id, item.id, "ingest")
     await ann.store.jobs.enqueue([job])
     await ann.store.jobs.lease("worker", "ingest", limit=1, seconds=60)
-    await ann.store.jobs.fail("worker", job.id, "gone", now())
+    await ann.store.jobs.fail("worker", job, "gone", now())
     assert await told(ann) == [("item.added", item.id)]
     await ann.store.jobs.lease("worker", "ingest", limit=1, seconds=60)
-    await ann.store.jobs.fail("worker", job.id, "gone", None)
+    await ann.store.jobs.fail("worker", job, "gone", None)
     assert await told(ann) == [("item.added", item.id), ("item.failed", item.id)]
 
 
@@ -229,6 +229,6 @@ async def test_each_change_of_open_jobs_is_a_new_mark(ann: Library) -> None:
     await look()
     [job] = await ann.store.jobs.lease("worker", "link", limit=1, seconds=60)
     await look()
-    await ann.store.jobs.finish("worker", [job.id])
+    await ann.store.jobs.finish("worker", [job])
     await look()
     assert len({*marks}) == 3 and marks[0] == marks[-1]

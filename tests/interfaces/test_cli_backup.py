@@ -15,6 +15,7 @@ DERIVED = {
     "changes",
     "checkpoints",
     "forgotten",
+    "job_queues",
     "schema_version",
     "section_terms",
     "sequences",

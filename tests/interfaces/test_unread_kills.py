@@ -95,7 +95,9 @@ def test_what_was_acknowledged_is_read_after_a_kill(
                 wait_until(address, token, lambda ready, some=some: ready >= some)  # type: ignore[misc]
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    run_sql(Settings(data_dir=data_dir, **either_engine), "UPDATE jobs SET leased_until = 0")  # type: ignore[arg-type]
+    place = Settings(data_dir=data_dir, **either_engine)  # type: ignore[arg-type]
+    for lost in ("UPDATE jobs SET leased_until = 0", "UPDATE job_queues SET next_at = 0"):
+        run_sql(place, lost)
     with serving(Commands(data_dir, workers="0", **settings)) as (address, _, process):
         worker = Commands(data_dir, **settings).start(
             "worker", start_new_session=True

@@ -26,6 +26,7 @@ from commonplace.model import Advance, Scope, Upload
 from commonplace.search_index.index import SectionIndex
 from commonplace.store import rows
 from commonplace.store.files.source_files import read_file
+from commonplace.store.queues import job_queues
 from commonplace.store.section_rows import put_section_rows, section_rows
 from commonplace.store.trash.moves import delete_items
 
@@ -142,6 +143,7 @@ def load(tx: Tx, index: SectionIndex, file: Path, replace: bool, advance: Advanc
     # Another version may have derived them by other rules.
     tx.run("UPDATE published SET derived = 0")
     usage.recount(tx)
+    job_queues.rebuild(tx)
     return counts
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from commonplace.database import Table, Tx, reads, reads_inline, usage, writes
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import Content, EventType, Item, Job, Json, digest, is_shared, now
-from commonplace.store import jobs, rows, sources
+from commonplace.store import rows, sources
 from commonplace.store.events import log
 from commonplace.store.files import source_files
+from commonplace.store.queues import job_queues
 
 _ITEMS_OF = "library_id IN :libraries AND content_id = :content_id"
 _JOBS_OF = f"""library_id IN :libraries AND kind = 'transcribe' AND (library_id, item_id) IN
@@ -56,7 +57,7 @@ class Contents(Table):
             job_id=job_id,
             until=until,
             now=now(),
-            ahead=now() + jobs.AHEAD,
+            ahead=now() + job_queues.AHEAD,
         )
         # Read after the claim: another job may have stored the text meanwhile.
         if not claimed or not tx.one(
@@ -390,12 +391,14 @@ def _release(tx: Tx, key: str, job_id: str | None = None) -> bool:
 
 
 def _wake_waiting(tx: Tx, holders: dict[str, Any]) -> None:
-    tx.run(
+    at = now()
+    for library_id, kind in tx.tuples(
         f"""UPDATE jobs SET run_after = :at
-            WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF}""",
-        at=now(),
+            WHERE state = 'queued' AND run_after > :at AND {_JOBS_OF} RETURNING library_id, kind""",
+        at=at,
         **holders,
-    )
+    ):
+        job_queues.note(tx, library_id, kind, at)
 
 
 def _used(tx: Tx, library_id: str, person_id: str, month: str) -> float:

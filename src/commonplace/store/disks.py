@@ -478,3 +478,18 @@ def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
             ),
         }
     )
+
+
+def drop_saves(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
+    """Delete other libraries' saves of items, if they were ever published."""
+    names = tx.column(
+        "SELECT public_id FROM items WHERE library_id = :library_id AND id IN :ids",
+        library_id=library_id,
+        ids=list(item_ids),
+    )
+    if directory.drop_names(tx, library_id, [*item_ids, *names]):
+        tx.run(
+            "DELETE FROM saves WHERE owner_id = :library_id AND item_id IN :ids",
+            library_id=library_id,
+            ids=list(item_ids),
+        )

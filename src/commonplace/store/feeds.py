@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from commonplace.database import Table, Tx, reads, writes
+from commonplace.database.columns import micros
 from commonplace.errors import NotFound
 from commonplace.model import Json, Subscription, now
 from commonplace.store import rows
+from commonplace.store.queues import job_queues
 
-_DUE = "SELECT * FROM feeds WHERE poll_at <= :now ORDER BY poll_at LIMIT 1"
+_NEXT = "SELECT * FROM feeds WHERE library_id = :library_id ORDER BY poll_at LIMIT 2"
 _OF_LIBRARY = "SELECT * FROM feeds WHERE library_id = :library_id ORDER BY created_at, id"
 
 
@@ -24,6 +26,7 @@ class Feeds(Table):
             ):
                 return known
         rows.insert(tx, "feeds", feed)
+        job_queues.note(tx, feed.library_id, job_queues.FEED, feed.poll_at)
         return feed
 
     @reads
@@ -47,22 +50,28 @@ class Feeds(Table):
     async def lease(self, seconds: int) -> Subscription | None:
         """Return a feed that is due, and that no other worker gets for `seconds`."""
         # Looked for without a write lock: idle workers must not block writers.
-        if await self._db.read(lambda tx: tx.one(_DUE, now=now())) is None:
-            return None
-        return await self._lease(seconds)
+        libraries = await self._db.read(job_queues.due, job_queues.FEED, now())
+        return await self._lease(libraries, seconds) if libraries else None
 
     @writes
-    def _lease(self, tx: Tx, seconds: int) -> Subscription | None:
-        lock, at = " FOR UPDATE SKIP LOCKED" if tx.engine == "postgres" else "", now()
-        feed = rows.first(tx, Subscription, _DUE + lock, now=at)
-        if feed:
-            tx.run(
-                "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
-                until=at + timedelta(seconds=seconds),
-                library_id=feed.library_id,
-                id=feed.id,
-            )
-        return feed
+    def _lease(self, tx: Tx, libraries: Sequence[str], seconds: int) -> Subscription | None:
+        at = now()
+        until = at + timedelta(seconds=seconds)
+        for library_id in job_queues.lock_due(tx, libraries, job_queues.FEED, at):
+            feeds = rows.every(tx, Subscription, _NEXT, library_id=library_id)
+            due = feeds[0] if feeds and feeds[0].poll_at <= at else None
+            if due:
+                tx.run(
+                    "UPDATE feeds SET poll_at = :until WHERE library_id = :library_id AND id = :id",
+                    until=until,
+                    library_id=library_id,
+                    id=due.id,
+                )
+            times = [until if feed is due else feed.poll_at for feed in feeds]
+            job_queues.reschedule(tx, library_id, job_queues.FEED, at, [*map(micros, times)])
+            if due:
+                return due
+        return None
 
     @reads
     def handled_entries(self, tx: Tx, feed: Subscription, tries: int) -> set[str]:
@@ -114,3 +123,4 @@ class Feeds(Table):
             library_id=feed.library_id,
             id=feed.id,
         )
+        job_queues.note(tx, feed.library_id, job_queues.FEED, poll_at)

@@ -9,45 +9,30 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, scope_sql, writes
-from commonplace.model import INDEX, EventType, Item, Job, JobState, Json, Scope, new_id, now
+from commonplace.database.columns import micros
+from commonplace.model import INDEX, INGEST, Item, Job, JobState, Json, Scope, new_id, now
 from commonplace.store import rows
-from commonplace.store.events import log
+from commonplace.store.queues import job_leases, job_queues
 
-AHEAD = timedelta(hours=2)  # no lease or pause is longer
-CRASHES = 5  # after which a job is not given to another worker
-CRASHED = f"The worker stopped {CRASHES} times while it ran this job, perhaps for lack of memory."
 COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows each search down
 _SWEPT = 10_000  # items looked at in one turn
-_BY_IDS = "SELECT * FROM jobs WHERE id IN :ids"
+_LOOKED = 8  # libraries, for what is only a hint
 _COLUMNS = [field.name for field in fields(Job)]
-
-# Jobs of lost workers come first. One condition at a time: for several at once, all waiting jobs
-# would be read and sorted. Times further ahead than any lease are from before the clock was set
-# back.
-_LOST = (
-    "j.state = 'running' AND j.leased_until < :now",
-    "j.state = 'running' AND j.leased_until > :ahead",
-)
-_DUE = ("j.state = 'queued' AND j.run_after <= :now", "j.state = 'queued' AND j.run_after > :ahead")
-# The item's column with the status of such a job.
-_STATUS = {"ingest": "ingest_status", "transcribe": "transcription_status"}
-# Kinds whose libraries take turns: those with fewer running jobs come first.
-_FAIR = ("ingest",)
-_RUNNING = """LEFT JOIN (SELECT library_id, count(*) AS running FROM jobs
-                         WHERE kind = :kind AND state = 'running' GROUP BY library_id) AS busy
-              ON busy.library_id = j.library_id"""
+_OWN = "library_id = :library_id AND id IN :ids"
+_HELD = "library_id = :library_id AND id = :id AND leased_by = :worker"
+_NEXT_LIBRARY = "SELECT id FROM libraries WHERE id > :after ORDER BY id LIMIT 1"
 _OF_ITEM = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
 _OF_VECTOR = "v.library_id = s.library_id AND v.item_id = s.item_id AND v.section_id = s.id"
 _EMBEDS = "j.library_id = s.library_id AND j.item_id = s.item_id AND j.kind = 'embed'"
-# Some items in the order of their key, and whether they have sections without vectors.
+# Some items of a library in the order of their key, and whether they have sections without vectors.
 _LOOK = f"""WITH seen AS (
-        SELECT library_id, id FROM items WHERE (library_id, id) > (:library_id, :item_id)
-        ORDER BY library_id, id LIMIT :most)
+        SELECT library_id, id FROM items WHERE library_id = :library_id AND id > :item_id
+        ORDER BY id LIMIT :most)
     SELECT seen.library_id, seen.id, EXISTS (
-        SELECT 1 FROM sections AS s WHERE s.library_id = seen.library_id AND s.item_id = seen.id
+        SELECT 1 FROM sections AS s WHERE s.library_id = :library_id AND s.item_id = seen.id
         AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE {_OF_VECTOR})
         AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE {_EMBEDS} AND j.state <> 'done'))
-    FROM seen ORDER BY seen.library_id, seen.id"""
+    FROM seen ORDER BY seen.id"""
 
 
 def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
@@ -56,6 +41,8 @@ def insert_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
         ", ".join(_COLUMNS),
         [tuple(rows.column(getattr(job, name)) for name in _COLUMNS) for job in jobs],
     )
+    for job in jobs:
+        job_queues.note(tx, job.library_id, job.kind, job.run_after)
 
 
 def enqueue_index(tx: Tx, library_id: str) -> None:
@@ -136,7 +123,16 @@ class Jobs(Table):
         next items `after` one. Return how many, and the last item: ("", "") at the end."""
 
         def look(tx: Tx) -> list[tuple[Any, ...]]:
-            return tx.tuples(_LOOK, library_id=after[0], item_id=after[1], most=most)
+            found: list[tuple[Any, ...]] = []
+            library_id, item_id = after
+            for _ in range(most):
+                found += tx.tuples(
+                    _LOOK, library_id=library_id, item_id=item_id, most=most - len(found)
+                )
+                library_id, item_id = tx.scalar(_NEXT_LIBRARY, after=library_id), ""
+                if len(found) == most or library_id is None:
+                    break
+            return found
 
         seen = await self._db.read(look)
         missing = sum(found for *_, found in seen)
@@ -176,64 +172,70 @@ class Jobs(Table):
     @reads_inline
     def has_open(self, tx: Tx, kind: str) -> bool:
         """Return whether any library has an open job of this kind."""
-        return any(
+        libraries = job_queues.waiting(tx, kind, _LOOKED)
+        return len(libraries) == _LOOKED or any(
             tx.one(
-                "SELECT 1 FROM jobs WHERE state = :state AND kind = :kind LIMIT 1",
-                state=state,
+                """SELECT 1 FROM jobs WHERE library_id = :library_id AND kind = :kind
+                   AND state IN ('queued', 'running') LIMIT 1""",
+                library_id=library_id,
                 kind=kind,
             )
-            for state in (JobState.QUEUED, JobState.RUNNING)
+            for library_id in libraries
         )
 
     async def lease(self, worker: str, kind: str, *, limit: int, seconds: int) -> list[Job]:
-        """Lease jobs of the kind that nobody holds, for `seconds`."""
+        """Lease jobs of the kind that nobody holds, for `seconds`. Libraries take turns.
+
+        A job whose worker was lost comes alone: if it is the cause, it harms no others.
+        """
         # Looked for without a write lock: idle workers must not block writers.
-        if not await self._db.read(_ready, kind, now(), 1):
-            return []
-        return await self._lease(worker, kind, limit, seconds)
+        libraries = await self._db.read(job_queues.due, kind, now())
+        return await self._lease(worker, kind, libraries, limit, seconds) if libraries else []
 
     @writes
-    def _lease(self, tx: Tx, worker: str, kind: str, limit: int, seconds: int) -> list[Job]:
-        at = now()
-        _give_up_crashing(tx, kind, at)
-        taken = _ready(tx, kind, at, limit, lock=True)
-        tx.run(
-            """UPDATE jobs SET state = 'running', attempts = attempts + 1, leased_by = :worker,
-               leased_until = :until, updated_at = :now WHERE id IN :ids""",
-            worker=worker,
-            until=at + timedelta(seconds=seconds),
-            now=at,
-            ids=taken,
-        )
-        return rows.every(tx, Job, f"{_BY_IDS} ORDER BY run_after, id", ids=taken)
+    def _lease(
+        self, tx: Tx, worker: str, kind: str, libraries: Sequence[str], limit: int, seconds: int
+    ) -> list[Job]:
+        at, taken = now(), list[Job]()
+        for library_id in job_queues.lock_due(tx, libraries, kind, at):
+            own, lost = job_leases.take(
+                tx, library_id, kind, worker, limit - len(taken), at, seconds, not taken
+            )
+            taken += own
+            if lost or len(taken) >= limit:
+                break
+        return taken
 
     @writes
-    def extend(self, tx: Tx, worker: str, job_ids: Sequence[str], seconds: int) -> None:
-        tx.run(
-            """UPDATE jobs SET leased_until = :until
-               WHERE id IN :ids AND leased_by = :worker AND state = 'running'""",
-            until=now() + timedelta(seconds=seconds),
-            ids=list(job_ids),
-            worker=worker,
-        )
+    def extend(self, tx: Tx, worker: str, jobs: Sequence[Job], seconds: int) -> None:
+        for library_id, ids in _by_library(jobs):
+            tx.run(
+                f"""UPDATE jobs SET leased_until = :until
+                    WHERE {_OWN} AND leased_by = :worker AND state = 'running'""",
+                until=now() + timedelta(seconds=seconds),
+                library_id=library_id,
+                ids=ids,
+                worker=worker,
+            )
 
     @writes
-    def finish(self, tx: Tx, worker: str, job_ids: Sequence[str]) -> None:
-        tx.run(
-            """UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
-               leased_until = NULL, updated_at = :at
-               WHERE id IN :ids AND leased_by = :worker""",
-            at=now(),
-            ids=list(job_ids),
-            worker=worker,
-        )
+    def finish(self, tx: Tx, worker: str, jobs: Sequence[Job]) -> None:
+        for library_id, ids in _by_library(jobs):
+            tx.run(
+                f"""UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
+                    leased_until = NULL, updated_at = :at WHERE {_OWN} AND leased_by = :worker""",
+                at=now(),
+                library_id=library_id,
+                ids=ids,
+                worker=worker,
+            )
 
     @writes
     def fail(
         self,
         tx: Tx,
         worker: str,
-        job_id: str,
+        job: Job,
         error: str,
         retry_at: datetime | None,
         *,
@@ -244,75 +246,81 @@ class Jobs(Table):
         `counted`: it counts as one of the attempts that a job has.
         """
         held = tx.run(
-            """UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted,
-               leased_by = NULL, run_after = coalesce(:run_after, run_after),
-               leased_until = NULL, updated_at = :at WHERE id = :id AND leased_by = :worker""",
+            f"""UPDATE jobs SET state = :state, error = :error, attempts = attempts - :uncounted,
+                leased_by = NULL, run_after = coalesce(:run_after, run_after),
+                leased_until = NULL, updated_at = :at WHERE {_HELD}""",
             state=JobState.QUEUED if retry_at else JobState.FAILED,
             error=error,
             run_after=retry_at,
             at=now(),
-            id=job_id,
+            library_id=job.library_id,
+            id=job.id,
             worker=worker,
             uncounted=0 if counted else 1,
         )
         if held and not retry_at:
-            _fail_item(tx, job_id, error)
-        elif held:  # an unread item says why it still waits
-            tx.run(
-                """UPDATE items SET status_reason = :error
-                   WHERE ingest_status = 'queued' AND (library_id, id) IN
-                   (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = 'ingest')""",
-                error=error,
-                id=job_id,
-            )
+            job_leases.fail_item(tx, job.library_id, job.item_id, job.kind, error)
+        elif held and retry_at:
+            job_queues.note(tx, job.library_id, job.kind, retry_at)
+            if job.kind == INGEST:  # an unread item says why it still waits
+                tx.run(
+                    """UPDATE items SET status_reason = :error WHERE library_id = :library_id
+                       AND id = :item_id AND ingest_status = 'queued'""",
+                    error=error,
+                    library_id=job.library_id,
+                    item_id=job.item_id,
+                )
 
     @writes
-    def set_payload(self, tx: Tx, worker: str, job_id: str, payload: Json) -> None:
+    def set_payload(self, tx: Tx, worker: str, job: Job, payload: Json) -> None:
         """Store what the next attempt needs to know."""
         tx.run(
-            "UPDATE jobs SET payload = :payload WHERE id = :id AND leased_by = :worker",
+            f"UPDATE jobs SET payload = :payload WHERE {_HELD}",
             payload=rows.column(payload),
-            id=job_id,
+            library_id=job.library_id,
+            id=job.id,
             worker=worker,
         )
 
     @writes
-    def postpone(self, tx: Tx, worker: str, job_id: str, until: datetime) -> None:
+    def postpone(self, tx: Tx, worker: str, job: Job, until: datetime) -> None:
         """Queue the job again without counting the attempt."""
-        tx.run(
-            """UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until,
-               leased_by = NULL, leased_until = NULL, updated_at = :at
-               WHERE id = :id AND leased_by = :worker""",
+        if tx.run(
+            f"""UPDATE jobs SET state = 'queued', attempts = attempts - 1, run_after = :until,
+                leased_by = NULL, leased_until = NULL, updated_at = :at WHERE {_HELD}""",
             until=until,
             at=now(),
-            id=job_id,
+            library_id=job.library_id,
+            id=job.id,
             worker=worker,
-        )
+        ):
+            job_queues.note(tx, job.library_id, job.kind, until)
 
     @writes
     def retry(self, tx: Tx, scope: Scope, item_id: str) -> list[Job]:
         """Queue the item's failed jobs again."""
         key = {"library_id": scope.library_id, "item_id": item_id}
-        failed = tx.column(
-            """SELECT id FROM jobs WHERE library_id = :library_id AND item_id = :item_id
-               AND state = 'failed'""",
+        failed = rows.every(
+            tx,
+            Job,
+            """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0,
+               created_at = :at, run_after = :at, updated_at = :at
+               WHERE library_id = :library_id AND item_id = :item_id AND state = 'failed'
+               RETURNING *""",
+            at=now(),
             **key,
         )
         if not failed:
             return []
-        tx.run(
-            """UPDATE jobs SET state = 'queued', attempts = 0, error = NULL, progress = 0,
-               created_at = :at, run_after = :at, updated_at = :at WHERE id IN :ids""",
-            at=now(),
-            ids=failed,
-        )
-        for column in _STATUS.values():
+        for job in failed:
+            job_queues.note(tx, job.library_id, job.kind, job.run_after)
+        for column in job_leases.STATUS.values():
             tx.run(
                 f"""UPDATE items SET {column} = 'queued', status_reason = NULL
                     WHERE library_id = :library_id AND id = :item_id AND {column} = 'failed'""",
                 **key,
             )
-        return rows.every(tx, Job, _BY_IDS, ids=failed)
+        return failed
 
     @reads_inline
     def latest(self, tx: Tx, item: Item, kind: str) -> Job | None:
@@ -387,28 +395,33 @@ class Jobs(Table):
         tx.run("DELETE FROM jobs WHERE state = 'done' AND updated_at < :before", before=before)
 
     @reads
-    def has_activity(self, tx: Tx, since: datetime) -> bool:
-        """Return whether a worker has taken or finished a job since then."""
+    def has_activity(self, tx: Tx, library_id: str, since: datetime) -> bool:
+        """Return whether a worker has taken or finished a job of the library since then."""
         return any(
-            tx.one(
-                f"""SELECT 1 FROM jobs WHERE state = '{state}' AND updated_at >= :since LIMIT 1""",
-                since=since,
+            at >= micros(since)
+            for (at,) in tx.tuples(
+                """SELECT updated_at FROM (
+                       SELECT state, updated_at FROM jobs WHERE library_id = :library_id
+                       ORDER BY id DESC LIMIT :most) AS j
+                   WHERE j.state IN ('running', 'done')""",
+                library_id=library_id,
+                most=COUNTED,
             )
-            for state in (JobState.DONE, JobState.RUNNING)
         )
 
     @reads
     def has_new_jobs(self, tx: Tx, kind: str, since: datetime) -> bool:
         """Return whether jobs of this kind were queued since then that no worker has taken."""
-        return (
+        return any(
             tx.one(
-                """SELECT 1 FROM jobs WHERE state = 'queued' AND run_after >= :since
-                   AND run_after <= :now AND kind = :kind LIMIT 1""",
+                """SELECT 1 FROM jobs WHERE library_id = :library_id AND kind = :kind
+                   AND state = 'queued' AND run_after >= :since AND run_after <= :now LIMIT 1""",
+                library_id=library_id,
                 since=since,
                 now=now(),
                 kind=kind,
             )
-            is not None
+            for library_id in job_queues.waiting(tx, kind, _LOOKED)
         )
 
     @reads
@@ -428,62 +441,8 @@ def _enqueue(tx: Tx, kind: str, items: Sequence[tuple[Any, ...]]) -> int:
     return len(items)
 
 
-def _ready(tx: Tx, kind: str, at: datetime, limit: int, *, lock: bool = False) -> list[str]:
-    """Return the ids of jobs to run now.
-
-    A job whose worker was lost comes alone: if it is the cause, it harms no others.
-    """
-    end = " FOR UPDATE OF j SKIP LOCKED" if lock and tx.engine == "postgres" else ""
-    fair, first = (_RUNNING, "coalesce(busy.running, 0), ") if kind in _FAIR else ("", "")
-
-    def find(ready: str, most: int) -> list[str]:
-        return tx.column(
-            f"""SELECT j.id FROM jobs AS j {fair} WHERE j.kind = :kind AND {ready}
-                ORDER BY {first}j.run_after LIMIT :limit{end}""",
-            kind=kind,
-            limit=most,
-            now=at,
-            ahead=at + AHEAD,
-        )
-
-    for lost in _LOST:
-        if found := find(lost, 1):
-            return found
-    due: list[str] = []
-    for ready in _DUE:
-        due += find(ready, limit - len(due))
-    return due
-
-
-def _give_up_crashing(tx: Tx, kind: str, at: datetime) -> None:
-    for lost in _LOST:
-        for job_id in tx.column(
-            f"SELECT j.id FROM jobs AS j WHERE j.kind = :kind AND {lost} AND j.attempts >= :most",
-            kind=kind,
-            most=CRASHES,
-            now=at,
-            ahead=at + AHEAD,
-        ):
-            tx.run(
-                """UPDATE jobs SET state = 'failed', error = :error, leased_by = NULL,
-                   leased_until = NULL, updated_at = :at WHERE id = :id""",
-                error=CRASHED,
-                at=at,
-                id=job_id,
-            )
-            _fail_item(tx, job_id, CRASHED)
-
-
-def _fail_item(tx: Tx, job_id: str, error: str) -> None:
-    """Show on the job's item that reading or transcribing it has failed for good."""
-    for kind, column in _STATUS.items():
-        for library_id, item_id in tx.tuples(
-            f"""UPDATE items SET {column} = 'failed', status_reason = :error
-                WHERE {column} IN ('queued', 'running') AND (library_id, id) IN
-                (SELECT library_id, item_id FROM jobs WHERE id = :id AND kind = :kind)
-                RETURNING library_id, id""",
-            error=error,
-            id=job_id,
-            kind=kind,
-        ):
-            log.record(tx, EventType.FAILED, library_id, [item_id], None)
+def _by_library(jobs: Sequence[Job]) -> list[tuple[str, list[str]]]:
+    ids: dict[str, list[str]] = {}
+    for job in jobs:
+        ids.setdefault(job.library_id, []).append(job.id)
+    return sorted(ids.items())

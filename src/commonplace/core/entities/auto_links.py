@@ -140,7 +140,7 @@ class LinkJobs:
         embedding = await self._store.jobs.latest(item, EMBED)
         if embedding and embedding.state in (JobState.QUEUED, JobState.RUNNING):
             # Linked after its vectors are computed, others can find it too.
-            await self._store.jobs.postpone(worker, job.id, now() + WAIT)
+            await self._store.jobs.postpone(worker, job, now() + WAIT)
             return
         folders, kb_only = job.payload.get("folders"), bool(job.payload.get("kb_only"))
         await self._auto_linker.link(

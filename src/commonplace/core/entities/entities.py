@@ -141,7 +141,7 @@ class Entities(Service):
             sync
             or later
             or self.attended
-            or await self._store.jobs.has_activity(now() - SEEN_WORKING)
+            or await self._store.jobs.has_activity(caller.library_id, now() - SEEN_WORKING)
         )
         made = await self._prepared(
             item,

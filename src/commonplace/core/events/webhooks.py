@@ -229,8 +229,8 @@ class WebhookJobs:
             return
         due = now() + PAUSES[failures - 1]
         payload = {"failures": failures, "due": due.isoformat()}
-        await self._store.jobs.set_payload(worker, job.id, payload)
+        await self._store.jobs.set_payload(worker, job, payload)
         await self._pause(worker, job, due)
 
     async def _pause(self, worker: str, job: Job, due: datetime) -> None:
-        await self._store.jobs.postpone(worker, job.id, min(due, now() + LONGEST_STEP))
+        await self._store.jobs.postpone(worker, job, min(due, now() + LONGEST_STEP))

@@ -139,7 +139,7 @@ class EmbedJobs:
             await self._embed(jobs)
         except Exception as error:
             return error
-        await self._store.jobs.finish(worker, [job.id for job in jobs])
+        await self._store.jobs.finish(worker, jobs)
         return None
 
     async def _postpone(self, worker: str, jobs: Sequence[Job], error: Exception) -> None:
@@ -149,7 +149,7 @@ class EmbedJobs:
             at = retry_at(job, error)
             assert at is not None
             await self._store.jobs.fail(
-                worker, job.id, error_message(job, error), now() + (at - now()) / 2, counted=False
+                worker, job, error_message(job, error), now() + (at - now()) / 2, counted=False
             )
 
     async def _embed(self, jobs: Sequence[Job]) -> None:
@@ -414,7 +414,7 @@ class TransformJobs:
             if len(jobs) == 1:
                 await retry_or_fail(self._store, worker, jobs[0], error)
             return
-        await self._store.jobs.finish(worker, [job.id for job in jobs])
+        await self._store.jobs.finish(worker, jobs)
 
     async def _describe(self, jobs: Sequence[Job], transformer: Transformer) -> None:
         """Describe items. Items deleted while their job waited are skipped."""

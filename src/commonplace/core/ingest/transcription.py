@@ -149,7 +149,7 @@ class TranscribeJobs:
         try:
             if not content.text:
                 if not await self._store.contents.claim(item, job.id, _later(LEASE_SECONDS)):
-                    await self._store.jobs.postpone(worker, job.id, _later(WAIT_SECONDS))
+                    await self._store.jobs.postpone(worker, job, _later(WAIT_SECONDS))
                     return
                 await self._transcribe(worker, job, item, content)
                 content = await self._store.contents.get(item.library_id, item.content_id)
@@ -159,7 +159,7 @@ class TranscribeJobs:
         except Exception as error:
             await self._failed(worker, job, item, error)
             return
-        await self._store.jobs.finish(worker, [job.id])
+        await self._store.jobs.finish(worker, [job])
         if "blob" in job.payload and not self._keep_originals:
             await self._recordings.discard(job.payload)
             await self._store.uploads.forget_files([job.payload["blob"].rpartition("/")[2]])
@@ -203,7 +203,7 @@ class TranscribeJobs:
             }
             await self._store.jobs.set_payload(
                 worker,
-                job.id,
+                job,
                 known | ({"begun": state, "by": self._transcriber.name} if state else {}),
             )
 
@@ -246,7 +246,7 @@ class TranscribeJobs:
         anything else is retried."""
         reason, again = error_message(job, error), retry_at(job, error, ATTEMPTS)
         if isinstance(error, QuotaExceeded):
-            await self._store.jobs.fail(worker, job.id, reason, None)
+            await self._store.jobs.fail(worker, job, reason, None)
             await self._store.contents.release(item, job.id)
         elif again is None or (isinstance(error, IngestFailed) and not error.transient):
             await self._store.contents.fail(item, reason)
@@ -256,9 +256,7 @@ class TranscribeJobs:
             await self._store.items.set_derived(
                 [Annotation(item, {"transcription_status": "queued"})]
             )
-            await self._store.jobs.fail(
-                worker, job.id, reason, again, counted=not is_transient(error)
-            )
+            await self._store.jobs.fail(worker, job, reason, again, counted=not is_transient(error))
 
     def _progress_reporter(self, item: Item) -> Callable[[float], Awaitable[None]]:
         told = 0.0

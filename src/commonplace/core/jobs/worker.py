@@ -1,6 +1,6 @@
 """A worker that runs jobs until it is stopped. Failed ones are retried, or get a message.
 
-Any number of workers and processes share one queue. A job is leased while it runs.
+Any number of workers and processes share the queues. A job is leased while it runs.
 """
 
 import asyncio
@@ -100,7 +100,7 @@ async def retry_or_fail(
 ) -> None:
     await store.jobs.fail(
         worker,
-        job.id,
+        job,
         error_message(job, error),
         retry_at(job, error, attempts),
         counted=not is_transient(error),
@@ -120,10 +120,10 @@ async def run_each(
         try:
             with suppress(NotFound):
                 await work(job)
-            await store.jobs.finish(worker, [job.id])
+            await store.jobs.finish(worker, [job])
         except asyncio.CancelledError:
             # the server stops: the next one continues at once
-            await store.jobs.postpone(worker, job.id, now())
+            await store.jobs.postpone(worker, job, now())
             raise
         except Exception as error:
             attempts = known_errors if isinstance(error, CommonplaceError) else ATTEMPTS
@@ -199,9 +199,7 @@ class Worker:
         )
         if jobs:
             idle.clear()
-            renew = partial(
-                self._store.jobs.extend, self._name, [job.id for job in jobs], LEASE_SECONDS
-            )
+            renew = partial(self._store.jobs.extend, self._name, jobs, LEASE_SECONDS)
             try:
                 async with renewing_lease(renew):
                     await handler.run(self._name, jobs)

@@ -694,13 +694,21 @@ CREATE TABLE jobs (
   PRIMARY KEY (library_id, id),
   FOREIGN KEY (library_id, item_id) REFERENCES items (library_id, id) ON DELETE CASCADE
 );
-CREATE INDEX jobs_id ON jobs (id);
 CREATE INDEX jobs_item ON jobs (library_id, item_id);
-CREATE INDEX jobs_open ON jobs (library_id, kind, run_after) WHERE state IN ('queued', 'running');
--- Done jobs are deleted by their time, which also tells whether workers are there.
+CREATE INDEX jobs_next ON jobs (library_id, kind, state, run_after);
+-- Done jobs are deleted by their time.
 CREATE INDEX jobs_done ON jobs (updated_at) WHERE state = 'done';
--- Workers take the next jobs of one kind, whichever library they are in.
-CREATE INDEX jobs_next ON jobs (state, kind, run_after);
+
+-- Which libraries have work, and when a worker should look at each next: jobs by their kind, feeds,
+-- webhooks. One row may be early, but never late.
+CREATE TABLE job_queues (
+  shard INTEGER NOT NULL,  -- by a hash of the library
+  kind TEXT NOT NULL,
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  next_at BIGINT NOT NULL,
+  PRIMARY KEY (shard, kind, library_id)
+);
+CREATE INDEX job_queues_next ON job_queues (shard, kind, next_at);
 
 -- Seconds of speech that a person had transcribed, or has reserved. One row for each job, so that a
 -- job that runs twice counts once.
@@ -752,7 +760,6 @@ CREATE TABLE uploads (
   has_file INTEGER NOT NULL DEFAULT 1,  -- 0: its bytes were deleted
   PRIMARY KEY (library_id, id)
 );
-CREATE INDEX uploads_id ON uploads (id);
 CREATE INDEX uploads_item ON uploads (library_id, item_id, created_at);
 CREATE INDEX uploads_expire ON uploads (expires_at);
 
@@ -790,7 +797,7 @@ CREATE TABLE feeds (
   PRIMARY KEY (library_id, id),
   FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE
 );
-CREATE INDEX feeds_due ON feeds (poll_at);
+CREATE INDEX feeds_due ON feeds (library_id, poll_at);
 
 CREATE TABLE feed_entries (
   library_id TEXT NOT NULL,

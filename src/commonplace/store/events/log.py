@@ -12,8 +12,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from commonplace.database import Table, Tx, reads, scope_sql, writes
+from commonplace.database.columns import micros
 from commonplace.model import EventPage, EventType, Item, LibraryEvent, Scope, now
 from commonplace.store import item_folders, rows
+from commonplace.store.queues import job_queues
 
 LEFT = "item.left"  # an item left some scopes, whose callers see it as deleted
 MOVED = "item.moved"  # shown as changed to those who see all folders
@@ -107,6 +109,8 @@ def _write(tx: Tx, entries: list[_Entry]) -> None:
     at, library = now(), attrgetter("library_id")
     for library_id, group in groupby(sorted(dict.fromkeys(entries), key=library), key=library):
         own = list(group)
+        if tx.one(_HAS_WEBHOOKS, library_id=library_id):
+            job_queues.put(tx, [(library_id, job_queues.NOTIFY, micros(at))])
         last = tx.all(
             """INSERT INTO event_counters (library_id, last, key)
                VALUES (:library_id, :count, :key)
@@ -135,6 +139,7 @@ def _write(tx: Tx, entries: list[_Entry]) -> None:
         )
 
 
+_HAS_WEBHOOKS = "SELECT 1 FROM webhooks WHERE library_id = :library_id LIMIT 1"
 _OPEN = """SELECT count(*) || ':' || coalesce(max(updated_at), 0) || ':'
                   || coalesce(sum(progress), 0)
            FROM (SELECT updated_at, progress FROM jobs WHERE library_id = :library_id

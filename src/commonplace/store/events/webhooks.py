@@ -1,20 +1,26 @@
 """Webhooks: who is told of a library's events, and up to which one."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 from commonplace.database import Table, Tx, reads, writes
+from commonplace.database.columns import micros
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import WEBHOOK, Job, JobState, Webhook, now
 from commonplace.store import rows
 from commonplace.store.jobs import insert_jobs
 from commonplace.store.people.people import lock_library
+from commonplace.store.queues import job_queues
 
 MOST = 100  # in a library
 _ONE = "library_id = :library_id AND id = :id"
-# Those whose next event waits, and that no job is at. A webhook's job has its id.
-_DUE = """SELECT w.library_id, w.id FROM webhooks AS w
-          JOIN event_counters AS c ON c.library_id = w.library_id
-          WHERE w.disabled_at IS NULL AND w.seq < c.last AND NOT EXISTS (
-              SELECT 1 FROM jobs AS j WHERE j.library_id = w.library_id AND j.id = w.id
-              AND j.state IN ('queued', 'running'))"""
+_AGAIN = timedelta(seconds=1)  # until a library is looked at again that a job is at
+# Those whose next event waits, each with its open job, which has the same id.
+_BEHIND = """SELECT w.id, j.state, j.run_after
+             FROM webhooks AS w JOIN event_counters AS c ON c.library_id = w.library_id
+             LEFT JOIN jobs AS j ON j.library_id = w.library_id AND j.id = w.id
+                  AND j.state IN ('queued', 'running')
+             WHERE w.library_id = :library_id AND w.disabled_at IS NULL AND w.seq < c.last"""
 
 
 class Webhooks(Table):
@@ -82,20 +88,27 @@ class Webhooks(Table):
         key = {"library_id": webhook.library_id, "id": webhook.id}
         tx.run(f"UPDATE webhooks SET disabled_at = NULL, error = NULL WHERE {_ONE}", **key)
         tx.run(f"DELETE FROM jobs WHERE {_ONE} AND state = 'queued'", **key)
+        job_queues.note(tx, webhook.library_id, job_queues.NOTIFY, now())
 
     async def enqueue_due(self) -> int:
         """Queue a job for each webhook that is behind; return how many."""
-        if not await self._db.read(lambda tx: tx.tuples(_DUE)):
-            return 0
-        return await self._enqueue_due()
+        libraries = await self._db.read(job_queues.due, job_queues.NOTIFY, now())
+        return await self._enqueue_due(libraries) if libraries else 0
 
     @writes
-    def _enqueue_due(self, tx: Tx) -> int:
-        due = tx.tuples(_DUE)
-        for library_id, webhook_id in due:
-            tx.run(f"DELETE FROM jobs WHERE {_ONE}", library_id=library_id, id=webhook_id)
-            insert_jobs(tx, [Job(webhook_id, library_id, None, WEBHOOK, JobState.QUEUED)])
-        return len(due)
+    def _enqueue_due(self, tx: Tx, libraries: Sequence[str]) -> int:
+        at, queued = now(), 0
+        for library_id in job_queues.lock_due(tx, libraries, job_queues.NOTIFY, at):
+            behind = tx.tuples(_BEHIND, library_id=library_id)
+            for webhook_id, state, _ in behind:
+                if state is None:
+                    tx.run(f"DELETE FROM jobs WHERE {_ONE}", library_id=library_id, id=webhook_id)
+                    insert_jobs(tx, [Job(webhook_id, library_id, None, WEBHOOK, JobState.QUEUED)])
+                    queued += 1
+            again = micros(at + _AGAIN)
+            times = [max(again, due) if state == "queued" else again for _, state, due in behind]
+            job_queues.reschedule(tx, library_id, job_queues.NOTIFY, at, times)
+        return queued
 
 
 def _of_library(tx: Tx, library_id: str) -> list[Webhook]:

@@ -34,7 +34,7 @@ from commonplace.store import (
     versions,
 )
 from commonplace.store.events import log
-from commonplace.store.people import directory
+from commonplace.store.queues import job_queues
 from commonplace.store.relations import (
     is_replaced,
     put_relations,
@@ -91,7 +91,7 @@ def delete_items(
     if not permanent:
         disks.note_unpublished(tx, scope, deleted)
     log.record_deleted(tx, library_id, deleted, scope.actor)
-    _forget_disks(tx, library_id, deleted)
+    disks.drop_saves(tx, library_id, deleted)
     if permanent:
         journal.forget(tx, library_id, deleted)
         usage.record(tx, library_id, items=-len(deleted))
@@ -117,21 +117,6 @@ def delete_items(
         update_superseded(tx, library_id, superseded)
         for content_id in held:
             contents.drop_unused_content(tx, library_id, content_id)
-
-
-def _forget_disks(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
-    """Delete other libraries' saves of items, if they were ever published."""
-    names = tx.column(
-        "SELECT public_id FROM items WHERE library_id = :library_id AND id IN :ids",
-        library_id=library_id,
-        ids=list(item_ids),
-    )
-    if directory.drop_names(tx, library_id, [*item_ids, *names]):
-        tx.run(
-            "DELETE FROM saves WHERE owner_id = :library_id AND item_id IN :ids",
-            library_id=library_id,
-            ids=list(item_ids),
-        )
 
 
 def keep_for_scope(
@@ -427,6 +412,8 @@ def _put_row(tx: Tx, table: str, row: Json) -> None:
         f"""INSERT INTO {table} ({", ".join(row)}) VALUES ({", ".join(f":{c}" for c in row)})
             ON CONFLICT DO NOTHING""",
     )
+    if table == "jobs":
+        job_queues.note(tx, row["library_id"], row["kind"], now())
     if not insert(**row) and table == "captures":  # the key was used again meanwhile
         insert(**row | {"idempotency_key": None})
 
