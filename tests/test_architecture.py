@@ -15,6 +15,8 @@ LONGEST_FILE, LARGEST_FOLDER = 500, 25
 ORDER = [
     "errors",
     "settings",
+    "logs",
+    "telemetry",
     "model",
     "text",
     "hooks",

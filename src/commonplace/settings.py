@@ -196,6 +196,9 @@ class Settings:
         "How MCP reports errors of tools: jsonrpc, or result (tool results with isError) for agent "
         "frameworks that hide JSON-RPC errors.",
     )
+    log_format: str = setting(
+        "text", "Format of the log: text, or json with a line for each entry and the request's id."
+    )
     log_level: str = setting("warning", "Log level: debug, info, warning or error.")
 
     @property

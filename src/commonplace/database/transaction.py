@@ -6,11 +6,13 @@ statements. As values, a list is an SQL list (`id IN :ids`), and a time becomes 
 
 import re
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache, wraps
 from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from commonplace.model.people import Usage
+from commonplace.telemetry import operation
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -139,12 +141,24 @@ Work = Callable[Concatenate[S, Tx, P], T]
 Call = Callable[Concatenate[S, P], Coroutine[Any, Any, T]]
 
 
+def _name(work: Callable[..., Any]) -> str:
+    return f"{work.__module__.rpartition('.')[2]}.{work.__name__}"
+
+
+def _observed(engine: str, name: str) -> AbstractContextManager[Any]:
+    system = "postgresql" if engine == "postgres" else engine
+    return operation("db", name, {"db.system.name": system, "db.operation.name": name})
+
+
 def reads(work: Work[S, P, T]) -> Call[S, P, T]:
     """Run the method on a snapshot of the database."""
 
+    name = _name(work)
+
     @wraps(work)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._db.read(MethodType(work, self), *args, inline=False, **kwargs)
+        with _observed(self._db.engine, name):
+            return await self._db.read(MethodType(work, self), *args, inline=False, **kwargs)
 
     return call
 
@@ -152,9 +166,12 @@ def reads(work: Work[S, P, T]) -> Call[S, P, T]:
 def reads_inline(work: Work[S, P, T]) -> Call[S, P, T]:
     """Run the method on a snapshot, on SQLite without a thread hop: a few rows by their keys."""
 
+    name = _name(work)
+
     @wraps(work)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._db.read(MethodType(work, self), *args, inline=True, **kwargs)
+        with _observed(self._db.engine, name):
+            return await self._db.read(MethodType(work, self), *args, inline=True, **kwargs)
 
     return call
 
@@ -162,8 +179,11 @@ def reads_inline(work: Work[S, P, T]) -> Call[S, P, T]:
 def writes(work: Work[S, P, T]) -> Call[S, P, T]:
     """Run the method in a transaction that is committed. It may be run again after a deadlock."""
 
+    name = _name(work)
+
     @wraps(work)
     async def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._db.write(MethodType(work, self), *args, **kwargs)
+        with _observed(self._db.engine, name):
+            return await self._db.write(MethodType(work, self), *args, **kwargs)
 
     return call

@@ -19,6 +19,7 @@ from commonplace.model import EMBED, INGEST, TRANSFORM, WEBHOOK, Job, now
 from commonplace.ports import Wake
 from commonplace.store import Store
 from commonplace.store.versions import KEPT_FOR
+from commonplace.telemetry import operation
 
 log = logging.getLogger(__name__)
 LEASE_SECONDS = 30  # a killed worker delays its jobs as long
@@ -201,8 +202,9 @@ class Worker:
             idle.clear()
             renew = partial(self._store.jobs.extend, self._name, jobs, LEASE_SECONDS)
             try:
-                async with renewing_lease(renew):
-                    await handler.run(self._name, jobs)
+                with operation("job", f"job {kind}", {"commonplace.job.kind": kind}):
+                    async with renewing_lease(renew):
+                        await handler.run(self._name, jobs)
             except Exception as error:
                 for job in jobs:  # finished or failed ones stay so
                     await retry_or_fail(self._store, self._name, job, error)

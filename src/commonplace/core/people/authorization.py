@@ -23,6 +23,7 @@ from commonplace.model import Caller, Capability, Event, Person, Role, SecretKin
 from commonplace.ports import Limits, Window
 from commonplace.settings import Settings
 from commonplace.store import Store
+from commonplace.telemetry import operation
 
 log = logging.getLogger(__name__)
 HOUR = 3600
@@ -353,7 +354,11 @@ def verb(
             await self._access.admit(
                 caller, named, read_target(args, kwargs) if read_target else None
             )
-            with route_call(caller.library_id, primary=primary or bucket is not READ):
+            service = f"{type(self).__name__}.{method.__name__}"
+            with (
+                operation("call", service, {"commonplace.call": service}),
+                route_call(caller.library_id, primary=primary or bucket is not READ),
+            ):
                 return await method(self, caller, *args, **kwargs)
 
         admitted.needs = required  # type: ignore[attr-defined]

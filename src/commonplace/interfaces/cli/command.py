@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from commonplace.errors import CommonplaceError, ConfigurationError, ForbiddenScope
+from commonplace import logs
+from commonplace.errors import CommonplaceError, ForbiddenScope
 from commonplace.interfaces.cli import output
 from commonplace.model import Caller
 from commonplace.settings import PREFIX, Settings
@@ -153,15 +154,7 @@ def make_command(path: str, function: Command) -> Any:
 
 def _settings(data_dir: Path | None) -> Settings:
     settings = Settings.from_env(os.environ, data_dir=data_dir)
-    level = settings.log_level.upper()
-    if level not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ConfigurationError(
-            "COMMONPLACE_LOG_LEVEL must be debug, info, warning or error, not "
-            f"{settings.log_level!r}."
-        )
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logs.configure(settings.log_level, settings.log_format)
     return settings
 
 

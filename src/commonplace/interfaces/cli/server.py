@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from commonplace import __version__
 from commonplace.core.people.client_setup import MCP_PATH, Client, address, instructions
 from commonplace.errors import CommonplaceError, ConfigurationError
 from commonplace.hooks import SERVER_FILE
@@ -23,6 +24,7 @@ from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.client_files import write_private
 from commonplace.interfaces.cli.command import CommandContext, Commands
 from commonplace.model import now
+from commonplace.telemetry import exporting
 
 if TYPE_CHECKING:
     from commonplace.core.services import Services
@@ -54,7 +56,7 @@ async def serve(
     settings = replace(
         context.settings, host=host or context.settings.host, port=listener.getsockname()[1]
     )
-    with listener:
+    with listener, exporting(__version__):
         async with replace(context, settings=settings, token=None).open(settings.workers) as (
             app,
             _,
@@ -88,10 +90,11 @@ async def mcp(context: CommandContext) -> None:
 
 async def worker(context: CommandContext) -> None:
     """Run jobs outside the server, on this or another machine."""
-    async with replace(context, token=None).open(workers=1) as (app, _):
-        told = _stop_signal()
-        output.note("Working on jobs.")
-        await _beside(app.models.keep_trying(output.note), told.wait())
+    with exporting(__version__):
+        async with replace(context, token=None).open(workers=1) as (app, _):
+            told = _stop_signal()
+            output.note("Working on jobs.")
+            await _beside(app.models.keep_trying(output.note), told.wait())
 
 
 @contextmanager

@@ -55,7 +55,7 @@ CORS_HEADERS: Headers = (
     (
         b"access-control-expose-headers",
         b"ETag, Idempotent-Replayed, Link, Location, Mcp-Session-Id, RateLimit-Limit, "
-        b"RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate",
+        b"RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, X-Request-Id",
     ),
 )
 CALLED_HEADERS = (*HEADERS, (b"cache-control", b"no-store"), *CORS_HEADERS)  # of API and MCP

@@ -1,5 +1,6 @@
 """Metrics of HTTP requests, by route."""
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 
@@ -8,7 +9,14 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from commonplace import logs
+from commonplace.interfaces.http.gate import headers_of
+from commonplace.telemetry import operation
+
+log = logging.getLogger(__name__)
+
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+ID = "x-request-id"
 BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
@@ -56,7 +64,8 @@ class _OAuthCounts(Collector):
 
 
 class Metered:
-    """ASGI middleware that counts and times every request by its route's template."""
+    """ASGI middleware that counts and times every request by its route's template, and gives it
+    an id: the client's X-Request-Id, if it is one."""
 
     def __init__(self, app: ASGIApp, meters: Meters) -> None:
         self._app = app
@@ -66,21 +75,36 @@ class Metered:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, began = "none", time.perf_counter()
+        status, began = 0, time.perf_counter()
+        headers = headers_of(scope)
+        number = logs.start_request(headers.get(ID, ""))
+        parent = {"traceparent": headers.get("traceparent", "")}
 
         async def send_noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = str(message["status"])
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (ID.encode(), number.encode())]
             await send(message)
 
-        try:
-            await self._app(scope, receive, send_noting)
-        finally:
-            method = scope["method"] if scope["method"] in METHODS else "other"
-            route = _route(scope)
-            self._meters.requests.labels(method, route, status).inc()
-            self._meters.seconds.labels(route).observe(time.perf_counter() - began)
+        with operation("http", scope["method"], {}, parent) as seen:
+            try:
+                await self._app(scope, receive, send_noting)
+            finally:
+                method = scope["method"] if scope["method"] in METHODS else "other"
+                route, seconds = _route(scope), time.perf_counter() - began
+                self._meters.requests.labels(method, route, str(status or "none")).inc()
+                self._meters.seconds.labels(route).observe(seconds)
+                log.info("%s %s %s in %.0f ms", method, route, status or "-", 1000 * seconds)
+                seen |= {
+                    "name": f"{method} {route}",
+                    "http.request.method": method,
+                    "http.route": route,
+                    "http.response.status_code": status,
+                    "once": {"commonplace.request_id": number},
+                }
+                if status >= 500:
+                    seen["error.type"] = str(status)
 
 
 def _route(scope: Scope) -> str:
