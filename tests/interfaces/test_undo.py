@@ -1,5 +1,6 @@
 """Every action of a person, undone: the state afterwards is the state before."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -327,6 +328,12 @@ async def test_an_undo_overwrites_no_newer_change(
             with pytest.raises(Conflict, match="Nothing was undone"):
                 await undo(world, step_id)
             assert await state(world) == before, name
+        # Of two who undo at once, one does.
+        step_id = await act(world, ACTIONS["tag"])
+        twice = await asyncio.gather(
+            *(undo(world, step_id) for _ in range(2)), return_exceptions=True
+        )
+        assert sorted(type(each).__name__ for each in twice) == ["NotFound", "list"]
         # What concerns other fields is no reason to refuse.
         step_id = await act(world, change(archived=True))
         await change(category="theirs")(world, me)
@@ -406,6 +413,15 @@ async def test_only_the_person_undoes_and_only_within_a_day(house: House, clock:
     assert (await world.item("note")).archived
 
 
+async def rows_of(world: World) -> str:
+    """Return all that is stored of steps, as text."""
+
+    def read(tx: Any) -> str:
+        return repr([tx.tuples(f"SELECT * FROM {name}") for name in ("undo_steps", "undo_rows")])
+
+    return await world.app.store._db.read(read)
+
+
 async def test_nothing_is_kept_of_what_is_deleted_for_good(
     house_with: OpenHouse, either_engine: dict[str, str]
 ) -> None:
@@ -415,8 +431,18 @@ async def test_nothing_is_kept_of_what_is_deleted_for_good(
         for do in (change(title="Secret plan"), change(tags=["secret"]), ACTIONS["delete"]):
             await act(world, do)
         assert len(await app.recent_changes.list_changes(me)) == 3
+        accepted = await act(world, ACTIONS["accept"])
+        candidate = await app.store.candidates.get(me.library_id, None, world.ids["candidate"])
+        assert candidate.item_id
+        await app.library.delete(me, candidate.item_id, permanent=True)
+        assert accepted not in {each.id for each in await app.recent_changes.list_changes(me)}
+        several = await act(world, lambda w, by: w.app.tags.rename(by, ["sun"], "star"))
+        await app.recent_changes.name(me, several, "Roof has other tags.")
+        await app.library.delete(me, world.ids["both"])
         await app.trash.empty(me)
         assert await app.recent_changes.list_changes(me) == []
+        rows = await rows_of(world)
+        assert "ecret" not in rows and "Postgres" not in rows and "Roof" not in rows
 
 
 async def test_without_a_trash_deleting_cannot_be_undone(house_with: OpenHouse) -> None:
@@ -428,3 +454,11 @@ async def test_without_a_trash_deleting_cannot_be_undone(house_with: OpenHouse) 
         await house.app.library.delete(replace(house.owner, step=step), world.ids["note"])
         assert not step.recorded
         assert await house.app.recent_changes.list_changes(house.owner) == []
+
+
+async def test_a_sample_is_removed_for_good(house: House) -> None:
+    app, me = house.app, house.owner
+    await app.samples.add(me)
+    step = Step(me.person_id)
+    assert await app.samples.remove(replace(me, step=step)) == 6
+    assert not step.recorded

@@ -1,5 +1,6 @@
 """What a person's step changes, recorded in the transaction of the change: see `undo`."""
 
+import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -94,12 +95,45 @@ def part(of: Json, keys: Collection[str]) -> Json:
 
 
 def forget(tx: Tx, library_id: str, item_ids: Collection[str]) -> None:
-    """Delete what is recorded of items that are deleted for good."""
-    tx.run(
-        "DELETE FROM undo_rows WHERE library_id = :library_id AND item_id IN :ids",
-        library_id=library_id,
-        ids=sorted(item_ids),
+    """Delete what is recorded of items that are deleted for good, and of candidates that became
+    them; steps that have changed anything else do not name them any more."""
+    key = {"library_id": library_id}
+    touched = set(
+        tx.column(
+            """DELETE FROM undo_rows WHERE library_id = :library_id AND item_id IN :ids
+               RETURNING step_id""",
+            ids=sorted(item_ids),
+            **key,
+        )
     )
+    for step_id, seq, after in tx.tuples(
+        """SELECT step_id, seq, after FROM undo_rows
+           WHERE library_id = :library_id AND kind = :kind""",
+        kind=str(Did.CANDIDATE),
+        **key,
+    ):
+        if json.loads(after)["item_id"] in item_ids:
+            tx.run(
+                """DELETE FROM undo_rows
+                   WHERE library_id = :library_id AND step_id = :step_id AND seq = :seq""",
+                step_id=step_id,
+                seq=seq,
+                **key,
+            )
+            touched.add(step_id)
+    if touched:
+        tx.run(
+            "UPDATE undo_steps SET said = '' WHERE library_id = :library_id AND id IN :ids",
+            ids=sorted(touched),
+            **key,
+        )
+        tx.run(
+            """DELETE FROM undo_steps WHERE library_id = :library_id AND id IN :ids AND NOT EXISTS (
+                   SELECT 1 FROM undo_rows AS r
+                   WHERE r.library_id = undo_steps.library_id AND r.step_id = undo_steps.id)""",
+            ids=sorted(touched),
+            **key,
+        )
 
 
 def _write(tx: Tx, entries: list[_Entry]) -> None:
