@@ -11,6 +11,8 @@ import httpx
 import psycopg
 import pytest
 
+from commonplace.settings import Settings
+from commonplace.store import make_store
 from tests.contract.large import use_indexes
 from tests.interfaces.house import House, call_tool, open_house
 from tests.services import free_port, running_pgbouncer
@@ -84,3 +86,18 @@ async def test_a_killed_pooler_is_survived_without_a_restart(
             statuses = await loaded
             assert statuses.keys() <= {2, 5} and statuses[2] > CLIENTS
             assert await work(house, 4 * CLIENTS) == {2: 4 * CLIENTS}
+
+
+@pytest.mark.parametrize(("own", "used"), [("64MB", "256MB"), ("384MB", "384MB")])
+async def test_indexes_are_built_with_the_memory_that_the_operator_gives(
+    data_dir: Path, postgres_url: str, new_schema: str, own: str, used: str
+) -> None:
+    url = f"{postgres_url}{'&' if '?' in postgres_url else '?'}options=-c%20maintenance_work_mem%3D{own}"
+    store = make_store(Settings(data_dir=data_dir, database_url=url, database_schema=new_schema))
+    await store.open()
+    await store._db.define(
+        f"CREATE TABLE {new_schema}.x AS SELECT current_setting('maintenance_work_mem') AS used"
+    )
+    found = await store._db.read(lambda tx: tx.scalar("SELECT used FROM x"))
+    await store.close()
+    assert found == used

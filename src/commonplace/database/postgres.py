@@ -43,7 +43,9 @@ INT8 = psycopg.adapters.types["int8"].oid
 BYTES = psycopg.adapters.types["bytea"].oid
 # Values of other types come in their wire format.
 PLAIN = {psycopg.adapters.types[name].oid for name in ("text", "int2", "int4", "int8", "float8")}
-_BUILD_MEMORY = "SET maintenance_work_mem = '256MB'"  # HNSW of 200,000 vectors; slower with less
+# HNSW of 200,000 vectors; slower with less. More, if the server or role has it.
+_BUILD_MEMORY = """SELECT set_config(name, greatest(setting::bigint, 256 * 1024)::text, false)
+                   FROM pg_settings WHERE name = 'maintenance_work_mem'"""
 MIGRATION_LOCK = 0x636F6D6D6F6E  # one for the database: the vector extension belongs to all schemas
 
 # Somebody else wrote between a check and the write that relied on it. On the next run, the
