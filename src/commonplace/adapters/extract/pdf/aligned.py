@@ -3,18 +3,21 @@
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from statistics import median
 
 from commonplace.adapters.extract.pdf.edges import Edges
 from commonplace.adapters.extract.pdf.ruled import Table, repeats, without_empty
 from commonplace.adapters.extract.pdf.words import Word
 
 _GAP = 0.8  # of the font's size, between the words of two cells
+_GAP_OF_NUMBERS = 0.45
+_SMALL = 0.85  # of the size of the rest: the numbers of a listing's lines
 _SPACING = 2.6  # of the font's size, from one row to the next at most
 _LEADER = re.compile(r"(?:[.\u2026\u00b7_]\s?){3,}")
 _NUMBER = re.compile(
     r"[(\[<>=~≈±−–+$€£¥-]{0,3}\d[\d.,:/eE×%*()\[\]±−–+-]{0,30}\w{0,3}[*†‡%]{0,3}|[–—−-]|NA|n/a"
 )
-_MARKER = re.compile(r"[•◦▪‣●○–*\uf0a7\uf0b7-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]|\d{1,3}")
+_MARKER = re.compile(r"[•◦▪‣●○–*\uf0a7\uf0b7-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]")
 _EQUATION = re.compile(r"\((?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})?[a-z]?\)")
 _PIECE = re.compile("[\u239b-\u23b3\ue000-\uf8ff]")  # of a bracket over several lines
 _MOST_WORDS = 7  # in a cell, on average; more are columns of text
@@ -24,7 +27,7 @@ Row = list[Cell]
 
 
 def aligned_tables(words: list[Word], edges: Edges) -> Iterator[Table]:
-    rows = list(_rows([word for word in words if not word.mono]))
+    rows = list(_rows(words))
     for run in _runs(rows):
         table = _table(run, edges)
         if table is not None:
@@ -47,7 +50,9 @@ def _cells(line: list[Word]) -> Row:
     line.sort(key=lambda word: word.x0)
     cells: Row = [[line[0]]]
     for before, word in pairwise(line):
-        wide = word.x0 - before.x1 > _GAP * max(word.size, before.size)
+        numbers = _NUMBER.fullmatch(before.text) and _NUMBER.fullmatch(word.text)
+        gap = _GAP_OF_NUMBERS if numbers else _GAP
+        wide = word.x0 - before.x1 > gap * max(word.size, before.size)
         marker = len(cells) == len(cells[-1]) == 1 and _MARKER.fullmatch(before.text)
         if wide and not (marker and not _NUMBER.fullmatch(word.text)):
             cells.append([])
@@ -59,8 +64,9 @@ def _runs(rows: list[Row]) -> Iterator[list[Row]]:
     """Yield rows that follow one another closely, most of them with several cells."""
     run: list[Row] = []
     for row in rows:
-        size = max(row[0][0].size, 1)
-        if run and row[0][0].middle - run[-1][0][0].middle > _SPACING * size:
+        size = max(_size(row), 1)
+        far = run and row[0][0].middle - run[-1][0][0].middle > _SPACING * size
+        if far or (run and not 0.85 < size / max(_size(run[-1]), 1) < 1.18):
             yield run
             run = []
         if len(row) > 1 or (run and _continues(row, run)):
@@ -72,13 +78,17 @@ def _runs(rows: list[Row]) -> Iterator[list[Row]]:
         yield run
 
 
+def _size(row: Row) -> float:
+    return max((word for cell in row for word in cell), key=lambda word: len(word.text)).size
+
+
 def _continues(row: Row, run: list[Row]) -> bool:
     """Whether a row with one cell goes on with a cell of the row above, not with the first."""
-    first = max(each[0][-1].x1 for each in run[-2:])
+    full = next(each for each in reversed(run) if len(each) > 1)
     cell = row[0]
-    return cell[0].x0 > first and any(
+    return cell[0].x0 > full[0][-1].x1 and any(
         abs(cell[0].x0 - above[0].x0) < 3 or abs(cell[-1].x1 - above[-1].x1) < 3
-        for above in run[-1][1:] or run[-1]
+        for above in full[1:]
     )
 
 
@@ -90,21 +100,7 @@ def _table(run: list[Row], edges: Edges) -> Table | None:
     places = _columns(run)
     if len(places) < 2:
         return None
-    grid, starts = [], []
-    for row in run:
-        cells: list[Cell] = [[] for _ in places]
-        for cell in row:
-            middle = (cell[0].x0 + cell[-1].x1) / 2
-            column = min(
-                range(len(places)),
-                key=lambda n: (
-                    max(places[n][0] - cell[-1].x1, cell[0].x0 - places[n][1], 0),
-                    abs(middle - sum(places[n]) / 2),
-                ),
-            )
-            cells[column] += cell
-        grid.append([" ".join(word.text for word in cell) for cell in cells])
-        starts.append([cell[0].x0 if cell else None for cell in cells])
+    grid = [[" ".join(word.text for word in cell) for cell in _placed(row, places)] for row in run]
     words = [word for row in run for cell in row for word in cell]
     box = (
         min(word.x0 for word in words),
@@ -112,9 +108,32 @@ def _table(run: list[Row], edges: Edges) -> Table | None:
         max(word.x1 for word in words),
         max(word.bottom for word in words),
     )
-    if not _is_table(grid, _rules(edges, box)):
+    firsts = [row[0][0].size for row in run]
+    rest = [cell[0].size for row in run for cell in row[1:]]
+    if median(firsts) < _SMALL * median(rest or firsts) or not _is_table(grid, _rules(edges, box)):
         return None
     return Table(box, without_empty(_joined(grid)), {id(word) for word in words})
+
+
+def _placed(row: Row, places: list[tuple[float, float]]) -> list[Cell]:
+    """Put the cells of a row into columns; one cell of a head over several goes into all."""
+    cells: list[Cell] = [[] for _ in places]
+    for cell in row:
+        below = sum(x0 < cell[-1].x1 and cell[0].x0 < x1 for x0, x1 in places)
+        for part in [[word] for word in cell] if below == len(cell) > 1 else [cell]:
+            cells[_nearest(part, places)] += part
+    return cells
+
+
+def _nearest(cell: Cell, places: list[tuple[float, float]]) -> int:
+    middle = (cell[0].x0 + cell[-1].x1) / 2
+    return min(
+        range(len(places)),
+        key=lambda n: (
+            max(places[n][0] - cell[-1].x1, cell[0].x0 - places[n][1], 0),
+            abs(middle - sum(places[n]) / 2),
+        ),
+    )
 
 
 def _columns(run: list[Row]) -> list[tuple[float, float]]:
@@ -156,14 +175,16 @@ def _is_table(grid: list[list[str]], rules: int) -> bool:
     filled = [cell for row in grid for cell in row if cell]
     several = sum(sum(map(bool, row)) > 1 for row in grid)
     words = sum(len(cell.split()) for cell in filled)
-    if several < 0.7 * len(grid) or words > _MOST_WORDS * len(filled) * (2 if rules > 1 else 1):
+    if several < (0.5 if rules > 1 else 0.7) * len(grid) or words > _MOST_WORDS * len(filled) * (
+        2 if rules > 1 else 1
+    ):
         return False
     if sum(bool(_LEADER.search(" ".join(row))) for row in grid) > 0.3 * len(grid):
         return False
     if _is_contents(grid) or _is_drawing(grid):
         return False
     width = len(grid[0])
-    if rules > 1:
+    if rules > 1 and (len(grid) > 2 or (rules > 2 and words <= 3 * len(filled))):
         return True
     body = [cell for row in grid[1:] for cell in row[1:] if cell]
     numbers = sum(bool(_NUMBER.fullmatch(cell.replace(" ", ""))) for cell in body)
@@ -178,7 +199,7 @@ def _is_contents(grid: list[list[str]]) -> bool:
     pages = [int(row[-1]) for row in grid if row[-1].isdecimal() and len(row[-1]) < 5]
     return (
         len(pages) >= 0.7 * len(grid)
-        and len(grid[0]) <= 3
+        and len(grid[0]) <= 6
         and all(a <= b for a, b in pairwise(pages))
         and sum(any(map(str.isalpha, row[-2])) for row in grid) >= 0.7 * len(grid)
     )
@@ -201,7 +222,7 @@ def _joined(grid: list[list[str]]) -> list[list[str]]:
         goes_on = (
             len(found) > 1
             and not row[0]
-            and sum(map(bool, row)) < sum(map(bool, found[-1]))
+            and (len(row) == 2 or sum(map(bool, row)) < len(row) - 1)
             and all(
                 found[-1][n] and cell[0].isalpha() and not any(map(str.isdecimal, cell))
                 for n, cell in enumerate(row)

@@ -20,6 +20,7 @@ _LABELS = 3  # short lines in a row are a drawing's, not the text under a headin
 _SHORTEST_TEXT = 25  # characters of what a heading is followed by
 _LONGEST_HEADING, _LONGEST_BOLD = 150, 100
 _SENTENCE_END = re.compile(r"""[.!?:;…。！？]["'”’)\]]*$""")
+_DOTTED = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3}){1,5}\.? \S")
 _NUMBERED = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3}){0,5}\.? \S")
 
 Style = tuple[int, bool]
@@ -133,7 +134,8 @@ class Layout:
         if is_code:
             return not 0 < pitch < 2.6 * usual
         is_cut = last.text.endswith(("\u00ad", "-")) and line.text[:1].islower()
-        if line.bold != last.bold and all(each.bold for each in part) != line.bold and not is_cut:
+        is_text = line.size < _LARGER * self._body and not is_cut
+        if is_text and line.bold != last.bold and all(each.bold for each in part) != line.bold:
             return True
         if pitch <= 0 or pitch > 4 * usual:  # the next column
             full = last.x1 > right.get(round(last.x0 / 10), last.x1) - 2 * last.size
@@ -250,12 +252,12 @@ class Layout:
             return self._sizes[size] <= _RARE * self._total and not text.endswith((":", ",", ";"))
         if not bold or not self._bold_is_rare or size / 2 < 0.97 * self._body:
             return False
+        numbered = bool(_DOTTED.match(text))
         return (
             len(text) <= _LONGEST_BOLD
             and len(part.lines) <= 2
-            and not text.endswith((".", ",", ";", ":"))
+            and (numbered or not (is_item(text) or text.endswith((".", ",", ";", ":"))))
             and not text[:1].islower()
-            and not is_item(text.replace(".", "", 1) if _NUMBERED.match(text) else text)
         )
 
     def _levels(self, candidates: list[Part], marked: list[tuple[Part, int]]) -> dict[Style, int]:

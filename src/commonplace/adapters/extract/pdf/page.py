@@ -18,6 +18,7 @@ _FEWEST_LETTERS = 10  # a page with fewer has at most a number that a scanner pr
 _MOST_WORDS = 20_000  # a page with more is read as it comes
 _FEWEST_IN_COLUMN = 5  # lines
 _ROMAN = {"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv"}
+_MOSTLY = 0.7  # of a line's letters: it is bold
 _FULL = 0.6  # of a column's width: the lines of running text
 
 
@@ -77,7 +78,7 @@ def _tables(words: list[Word], lines: list[list[Word]], edges: Edges, width: flo
     found = list(ruled_tables(edges, words))
     taken = set().union(*(table.words for table in found)) if found else set()
     left = [[word for word in line if id(word) not in taken] for line in lines]
-    left = [line for line in left if line]
+    left = [line for line in left if line and not _is_listing(line)]
     gutter = _gutter(left, width)
     if gutter is None:
         zones = [[word for line in left for word in line]]
@@ -93,6 +94,12 @@ def _tables(words: list[Word], lines: list[list[Word]], edges: Edges, width: flo
     for zone in zones:
         found += aligned_tables(zone, edges)
     return found
+
+
+def _is_listing(line: list[Word]) -> bool:
+    """Whether a line is in a fixed pitch, but perhaps for its number."""
+    numbered = len(line) > 1 and line[0].text.isdecimal()
+    return all(word.mono for word in line[1:]) and (line[0].mono or numbered)
 
 
 def _wide_bands(edges: Edges, gutter: float) -> list[tuple[float, float]]:
@@ -199,6 +206,7 @@ def _with_tables(lines: list[list[Word]], tables: list[Table]) -> list[Line]:
 
 def _line(words: list[Word]) -> Line:
     longest = max(words, key=lambda word: len(word.text))
+    letters = sum(len(word.text) for word in words)
     return Line(
         " ".join(word.text for word in words),
         _written(words),
@@ -207,7 +215,7 @@ def _line(words: list[Word]) -> Line:
         max(word.x1 for word in words),
         max(word.bottom for word in words),
         longest.size,
-        all(word.bold for word in words if any(map(str.isalnum, word.text))),
+        sum(len(word.text) for word in words if word.bold) >= _MOSTLY * letters,
         _code(words) if all(word.mono for word in words) else "",
         links=(words[0].link, words[-1].link),
         is_entry=_is_entry(words),

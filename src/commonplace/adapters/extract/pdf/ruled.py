@@ -14,6 +14,7 @@ _NEAR = 3.0  # points that lines may miss each other by
 _MOST_PAIRS = 400_000  # lines across times lines down
 _FEWEST_FILLED = 0.35  # share of the cells: a chart's grid is empty
 _SHORT_CELL = 2  # words
+_STACKED = 6  # lines of a cell
 _LONGEST_CELL = 600  # characters, on average: boxes of text are no table
 
 Lines = list[tuple[float, float, float]]
@@ -117,7 +118,10 @@ def _table(across: Lines, down: Lines, words: list[Word]) -> Table | None:
     rows = [
         [_lines(cells[row, column]) for column in range(len(xs) - 1)] for row in range(len(ys) - 1)
     ]
-    written = [row for each in rows for row in _split_row(each)]
+    split = [_split_row(each) for each in rows]
+    if any(len(new) == 1 and _is_stacked(old) for old, new in zip(rows, split, strict=True)):
+        return None
+    written = [row for each in split for row in each]
     written = _without_halves(without_empty(written))
     if not _is_table(written):
         return None
@@ -174,6 +178,13 @@ def _split_row(row: list[list[tuple[float, str]]]) -> list[list[str]]:
         else:
             return rows
     return [[join_lines([text for _, text in cell]) for cell in row]]
+
+
+def _is_stacked(row: list[list[tuple[float, str]]]) -> bool:
+    """Whether most cells of a row hold many numbers: they are rows that no line parts."""
+    tall = [cell for cell in row if len(cell) >= _STACKED]
+    signs = [sign for cell in tall[1:] for _, text in cell for sign in text if sign.isalnum()]
+    return len(tall) > 2 and sum(map(str.isdecimal, signs)) > 0.7 * len(signs)
 
 
 def without_empty(rows: list[list[str]]) -> list[list[str]]:

@@ -15,12 +15,14 @@ _WORDS = re.compile(
     r"[^ \t\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u3000\ufeff\x00\x02\ufffe]+"
     r"[\x02\ufffe]?"
 )
-# What pdfium ends cut words by, and the ligatures of TeX's fonts that do not say what they are.
 _SIGNS = str.maketrans(
     {"\x02": "\u00ad", "\ufffe": "\u00ad", "\x88": "•"}
-    | dict(zip("\x0b\x0c\x0e\x0f", ("ff", "fi", "ffi", "ffl"), strict=True))
-    | dict(zip("\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl"), strict=True))
     | dict(zip("\ufb00\ufb01\ufb02\ufb03\ufb04", ("ff", "fi", "fl", "ffi", "ffl"), strict=True))
+)
+# The ligatures of TeX's fonts that do not say what they are; the same in others are no letters.
+_LIGATURES = str.maketrans(
+    dict(zip("\x0b\x0c\x0e\x0f", ("ff", "fi", "ffi", "ffl"), strict=True))
+    | dict(zip("\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl"), strict=True))
 )
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmb|sfb|ssbx|bx\d", re.I)
 _MONO = re.compile(r"mono|courier|cmtt|cmsltt|sftt|lmtt|consol|menlo|typewriter|inconsola", re.I)
@@ -144,7 +146,10 @@ class _TextReader:
         size = raw.FPDFText_GetFontSize(handle, first) * hypot(matrix.c, matrix.d)
         bold, mono = self._font(first)
         base = matrix.e if turns % 2 else matrix.f
-        word = Word(text.translate(_SIGNS), x0, y0, x1, y1, size, bold, mono, base)
+        text = text.translate(_SIGNS)
+        if any("a" <= char <= "z" for char in text):
+            text = text.translate(_LIGATURES)
+        word = Word(text, x0, y0, x1, y1, size, bold, mono, base)
         if not self._name.value and last > first:
             away = hypot(*(b - a for a, b in zip(self._at(first), self._at(last), strict=True)))
             self.pitches[id(word)] = round(200 * away / (last - first) / max(size, 0.1))
