@@ -162,6 +162,34 @@ async def test_text_in_two_columns_and_boxes_are_no_tables(extractor, tmp_path) 
     assert found.text.index("in line 29 here") < found.text.index("says so in 0 too")
 
 
+async def test_drawn_marks_and_late_lines_of_a_browsers_print_are_read(extractor, tmp_path) -> None:
+    dot = "{0} {1} m {0} {2} {3} {2} {3} {1} c {3} {4} {0} {4} {0} {1} c f\n"
+    page = (
+        paragraph(72, 740)
+        + say(90, 660, "an eel of the river")
+        + dot.format(76, 663, 665, 80, 661)
+        + say(90, 640, "a frog of the bank")
+        + dot.format(76, 643, 645, 80, 641)
+        + say(72, 600, "That was all that the heron ate on that day.")
+        + say(72, 690, "What it ate, as far as anyone could see:")
+    )
+    found = await read(extractor, tmp_path, pdf(page))
+    assert found.text.endswith(
+        "flew away.\n\nWhat it ate, as far as anyone could see:\n\n- an eel of the river\n\n"
+        "- a frog of the bank\n\nThat was all that the heron ate on that day."
+    )
+
+
+async def test_lines_of_a_cell_stay_in_their_row(extractor, tmp_path) -> None:
+    rows = (("Grey", "780", "12"), ("Coot", "3", "45"), ("Dipper", "8", "2"))
+    drawn = paragraph(72, 740)
+    for n, row in enumerate(rows):
+        drawn += "".join(say(80 + 120 * at, 660 - 26 * n, cell) for at, cell in enumerate(row))
+        drawn += say(80, 648 - 26 * n, "of here")
+    found = await read(extractor, tmp_path, pdf(drawn + paragraph(72, 520)))
+    assert "| Grey of here | 780 | 12 |\n|---|---|---|\n| Coot of here | 3 | 45 |" in found.text
+
+
 async def test_links_lists_listings_and_cut_words_are_kept(extractor, tmp_path) -> None:
     page = (
         paragraph(72, 740, (LOREM[0], "and it is a rather inter-", "esting bird that eats eels."))

@@ -69,13 +69,23 @@ def _runs(rows: list[Row]) -> Iterator[list[Row]]:
         if far or (run and not 0.85 < size / max(_size(run[-1]), 1) < 1.18):
             yield run
             run = []
-        if len(row) > 1 or (run and _continues(row, run)):
+        if len(row) > 1 or (run and (_continues(row, run) or _is_first_cell(row, run))):
             run.append(row)
         elif run:
             yield run
             run = []
     if run:
         yield run
+
+
+def _is_first_cell(row: Row, run: list[Row]) -> bool:
+    """Whether a row holds no more than the first column of the rows above.
+
+    Where there are only two columns, it has to stand between two lines of the other one.
+    """
+    between = row[0][0].middle - run[-1][0][0].middle < 0.9 * _size(row)
+    several = [each for each in run if len(each) > (1 if between else 2)]
+    return bool(several) and row[0][-1].x1 < min(each[1][0].x0 for each in several)
 
 
 def _size(row: Row) -> float:
@@ -110,9 +120,13 @@ def _table(run: list[Row], edges: Edges) -> Table | None:
     )
     firsts = [row[0][0].size for row in run]
     rest = [cell[0].size for row in run for cell in row[1:]]
-    if median(firsts) < _SMALL * median(rest or firsts) or not _is_table(grid, _rules(edges, box)):
+    if median(firsts) < _SMALL * median(rest or firsts):
         return None
-    return Table(box, without_empty(_joined(grid)), {id(word) for word in words})
+    places_of_rows = [row[0][0].middle for row in run]
+    grid = _joined(_with_first_cells(grid, places_of_rows, _size(run[0])))
+    if not _is_table(grid, _rules(edges, box)):
+        return None
+    return Table(box, without_empty(grid), {id(word) for word in words})
 
 
 def _placed(row: Row, places: list[tuple[float, float]]) -> list[Cell]:
@@ -174,6 +188,7 @@ def _rules(edges: Edges, box: tuple[float, float, float, float]) -> int:
 def _is_table(grid: list[list[str]], rules: int) -> bool:
     filled = [cell for row in grid for cell in row if cell]
     several = sum(sum(map(bool, row)) > 1 for row in grid)
+    several += sum(bool(row[0]) and not any(row[1:]) for row in grid) // 2
     words = sum(len(cell.split()) for cell in filled)
     if several < (0.5 if rules > 1 else 0.7) * len(grid) or words > _MOST_WORDS * len(filled) * (
         2 if rules > 1 else 1
@@ -184,8 +199,10 @@ def _is_table(grid: list[list[str]], rules: int) -> bool:
     if _is_contents(grid) or _is_drawing(grid):
         return False
     width = len(grid[0])
-    if rules > 1 and (len(grid) > 2 or (rules > 2 and words <= 3 * len(filled))):
+    if rules > 1 and (len(grid) > 2 or (rules > 2 and len(filled) == width * len(grid))):
         return True
+    if sum(any(map(str.isalnum, cell)) for cell in filled) < 0.6 * len(filled):
+        return False
     body = [cell for row in grid[1:] for cell in row[1:] if cell]
     numbers = sum(bool(_NUMBER.fullmatch(cell.replace(" ", ""))) for cell in body)
     dense = len(filled) >= 0.7 * width * len(grid)
@@ -215,6 +232,20 @@ def _is_drawing(grid: list[list[str]]) -> bool:
     )
 
 
+def _with_first_cells(grid: list[list[str]], places: list[float], size: float) -> list[list[str]]:
+    """Join lines of a first cell, which stand between the rows, to the row that they belong to."""
+    owners = [number for number, row in enumerate(grid) if any(row[1:])]
+    first: dict[int, list[str]] = {number: [] for number in owners}
+    for number, row in enumerate(grid):
+        near = min(owners, key=lambda owner: abs(places[owner] - places[number]))
+        is_far = abs(places[near] - places[number]) > (1.6 if grid[near][0] else 1.1) * size
+        if number not in first and (is_far or not row[0]):
+            first[number] = [row[0]]
+        elif row[0]:
+            first[near].append(row[0])
+    return [[" ".join(first[number]), *grid[number][1:]] for number in sorted(first)]
+
+
 def _joined(grid: list[list[str]]) -> list[list[str]]:
     """Join a row without a first cell to the one above, whose cells it goes on with."""
     found: list[list[str]] = []
@@ -224,7 +255,9 @@ def _joined(grid: list[list[str]]) -> list[list[str]]:
             and not row[0]
             and (len(row) == 2 or sum(map(bool, row)) < len(row) - 1)
             and all(
-                found[-1][n] and cell[0].isalpha() and not any(map(str.isdecimal, cell))
+                found[-1][n]
+                and not _NUMBER.fullmatch(cell)
+                and (sum(map(bool, row)) == 1 or not any(map(str.isdecimal, cell)))
                 for n, cell in enumerate(row)
                 if cell
             )

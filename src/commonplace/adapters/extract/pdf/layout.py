@@ -243,10 +243,10 @@ class Layout:
 
     def _looks_like_heading(self, part: Part, text: str) -> bool:
         size, bold = part.style
-        if len(part.lines) > 4 or not _is_words(text) or part.lines[0].size <= 0:
+        if len(part.lines) > 4 or part.lines[0].size <= 0 or "\u2026" in text or ". . ." in text:
             return False
-        signs = len(text.replace(" ", ""))
-        if sum(map(str.isalpha, text)) < 0.5 * signs or "\u2026" in text or ". . ." in text:
+        signs = text.replace(" ", "")
+        if len(signs) < 3 or sum(map(str.isalnum, signs)) < 0.6 * len(signs):
             return False
         if size / 2 >= _LARGER * self._body:
             return self._sizes[size] <= _RARE * self._total and not text.endswith((":", ",", ";"))
@@ -254,7 +254,8 @@ class Layout:
             return False
         numbered = bool(_DOTTED.match(text))
         return (
-            len(text) <= _LONGEST_BOLD
+            sum(map(str.isalpha, signs)) >= 0.5 * len(signs) > 1
+            and len(text) <= _LONGEST_BOLD
             and len(part.lines) <= 2
             and (numbered or not (is_item(text) or text.endswith((".", ",", ";", ":"))))
             and not text[:1].islower()

@@ -1,6 +1,8 @@
 """One page: its lines in the order of reading, with the tables among them."""
 
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from statistics import median
 
@@ -16,6 +18,7 @@ from commonplace.adapters.extract.zip_xml import markdown_table
 
 _FEWEST_LETTERS = 10  # a page with fewer has at most a number that a scanner printed
 _MOST_WORDS = 20_000  # a page with more is read as it comes
+_MOST_LINES = 1_000  # a page with more is read as it comes
 _FEWEST_IN_COLUMN = 5  # lines
 _ROMAN = {"i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv"}
 _MOSTLY = 0.7  # of a line's letters: it is bold
@@ -66,7 +69,8 @@ def read_page(document: pdfium.PdfDocument, number: int, with_tables: bool) -> P
     tables: list[Table] = []
     if len(words) <= _MOST_WORDS:
         edges = read_edges(page, view) if with_tables else Edges()
-        lines = _in_order(lines, width)
+        _add_marks(lines, edges.dots)
+        lines = _moved_up(_in_order(lines, width))
         if with_tables:
             tables = _tables(words, lines, edges, width)
     page.close()
@@ -78,7 +82,8 @@ def _tables(words: list[Word], lines: list[list[Word]], edges: Edges, width: flo
     found = list(ruled_tables(edges, words))
     taken = set().union(*(table.words for table in found)) if found else set()
     left = [[word for word in line if id(word) not in taken] for line in lines]
-    left = [line for line in left if line and not _is_listing(line)]
+    bases = sorted(word.base for line in left for word in line if not word.mono)
+    left = [line for line in left if line and not _is_listing(line, bases)]
     gutter = _gutter(left, width)
     if gutter is None:
         zones = [[word for line in left for word in line]]
@@ -96,10 +101,43 @@ def _tables(words: list[Word], lines: list[list[Word]], edges: Edges, width: flo
     return found
 
 
-def _is_listing(line: list[Word]) -> bool:
-    """Whether a line is in a fixed pitch, but perhaps for its number."""
+def _is_listing(line: list[Word], bases: list[float]) -> bool:
+    """Whether a line is in a fixed pitch, but perhaps for its number, and stands alone."""
     numbered = len(line) > 1 and line[0].text.isdecimal()
-    return all(word.mono for word in line[1:]) and (line[0].mono or numbered)
+    if not (all(word.mono for word in line[1:]) and (line[0].mono or numbered)):
+        return False
+    at = bisect_left(bases, line[-1].base - 2)
+    return numbered or at == len(bases) or bases[at] > line[-1].base + 2
+
+
+def _add_marks(lines: list[list[Word]], dots: list[tuple[float, float]]) -> None:
+    """Write the marks of list items that are drawn, as browsers do."""
+    for x, y in dots[:_MOST_LINES]:
+        for line in lines:
+            first = line[0]
+            near = 0 < first.x0 - x < 2.5 * first.size
+            if near and abs(first.middle - y) < 0.5 * first.size and first.text != "•":
+                mark = replace(first, text="•", x0=x, x1=x + 1, link="", mono=False)
+                line.insert(0, mark)
+                break
+
+
+def _moved_up(lines: list[list[Word]]) -> list[list[Word]]:
+    """Put lines that the file writes too late, as browsers do, before what stands below them."""
+    if len(lines) > _MOST_LINES:
+        return lines
+    found: list[tuple[float, float, float, list[Word]]] = []
+    for line in lines:
+        x0, x1 = line[0].x0, max(word.x1 for word in line)
+        middle = line[0].middle
+        place = len(found)
+        for at, (above, left, right, _) in enumerate(found):
+            shared = min(x1, right) - max(x0, left)
+            if above > middle + 0.5 * line[0].size and shared > 0.5 * min(x1 - x0, right - left):
+                place = at
+                break
+        found.insert(place, (middle, x0, x1, line))
+    return [line for _, _, _, line in found]
 
 
 def _wide_bands(edges: Edges, gutter: float) -> list[tuple[float, float]]:
@@ -205,7 +243,9 @@ def _with_tables(lines: list[list[Word]], tables: list[Table]) -> list[Line]:
 
 
 def _line(words: list[Word]) -> Line:
-    longest = max(words, key=lambda word: len(word.text))
+    sizes: Counter[float] = Counter()
+    for word in words:
+        sizes[word.size] += len(word.text)
     letters = sum(len(word.text) for word in words)
     return Line(
         " ".join(word.text for word in words),
@@ -214,7 +254,7 @@ def _line(words: list[Word]) -> Line:
         min(word.top for word in words),
         max(word.x1 for word in words),
         max(word.bottom for word in words),
-        longest.size,
+        sizes.most_common(1)[0][0],
         sum(len(word.text) for word in words if word.bold) >= _MOSTLY * letters,
         _code(words) if all(word.mono for word in words) else "",
         links=(words[0].link, words[-1].link),

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from commonplace.adapters.extract.paragraphs import join_lines
-from commonplace.adapters.extract.pdf.edges import Edges
+from commonplace.adapters.extract.pdf.edges import NEAR, Edges, clusters
 from commonplace.adapters.extract.pdf.words import Box, Word
 
-_NEAR = 3.0  # points that lines may miss each other by
 _MOST_PAIRS = 400_000  # lines across times lines down
 _FEWEST_FILLED = 0.35  # share of the cells: a chart's grid is empty
 _SHORT_CELL = 2  # words
@@ -28,7 +27,7 @@ class Table:
 
 
 def ruled_tables(edges: Edges, words: list[Word]) -> Iterator[Table]:
-    across, down = _joined(edges.across), _joined(edges.down)
+    across, down = edges.across, edges.down
     if len(across) < 2 or len(down) < 2 or len(across) * len(down) > _MOST_PAIRS:
         return
     taken: set[int] = set()
@@ -43,33 +42,6 @@ def _width(lines: tuple[Lines, Lines]) -> float:
     return max(x1 for _, _, x1 in lines[0]) - min(x0 for _, x0, _ in lines[0])
 
 
-def _joined(lines: Lines) -> Lines:
-    """Join pieces of the same line."""
-    found: Lines = []
-    for at, group in _clusters(lines):
-        spans = sorted((start, end) for _, start, end in group)
-        low, high = spans[0]
-        for start, end in spans[1:]:
-            if start <= high + _NEAR:
-                high = max(high, end)
-            else:
-                found.append((at, low, high))
-                low, high = start, end
-        found.append((at, low, high))
-    return found
-
-
-def _clusters(lines: Lines) -> Iterator[tuple[float, Lines]]:
-    group: Lines = []
-    for line in sorted(lines):
-        if group and line[0] - group[-1][0] > _NEAR:
-            yield fmean(each[0] for each in group), group
-            group = []
-        group.append(line)
-    if group:
-        yield fmean(each[0] for each in group), group
-
-
 def _connected(across: Lines, down: Lines) -> Iterator[tuple[Lines, Lines]]:
     """Group the lines that cross or touch one another."""
     parents = list(range(len(across) + len(down)))
@@ -82,7 +54,7 @@ def _connected(across: Lines, down: Lines) -> Iterator[tuple[Lines, Lines]]:
 
     for i, (top, x0, x1) in enumerate(across):
         for j, (x, y0, y1) in enumerate(down, len(across)):
-            if x0 - _NEAR <= x <= x1 + _NEAR and y0 - _NEAR <= top <= y1 + _NEAR:
+            if x0 - NEAR <= x <= x1 + NEAR and y0 - NEAR <= top <= y1 + NEAR:
                 parents[root(i)] = root(j)
     groups: defaultdict[int, tuple[Lines, Lines]] = defaultdict(lambda: ([], []))
     for i, line in enumerate(across):
@@ -93,7 +65,7 @@ def _connected(across: Lines, down: Lines) -> Iterator[tuple[Lines, Lines]]:
 
 
 def _table(across: Lines, down: Lines, words: list[Word]) -> Table | None:
-    xs, ys = [at for at, _ in _clusters(down)], [at for at, _ in _clusters(across)]
+    xs, ys = [at for at, _ in clusters(down)], [at for at, _ in clusters(across)]
     left, right = min(x0 for _, x0, _ in across), max(x1 for _, _, x1 in across)
     high, low = min(top for _, top, _ in down), max(bottom for _, _, bottom in down)
     xs = _with_ends(xs, left, right)
@@ -130,13 +102,13 @@ def _table(across: Lines, down: Lines, words: list[Word]) -> Table | None:
 
 def _with_ends(places: list[float], low: float, high: float) -> list[float]:
     """Add the ends of the lines in the other direction: the outer lines may be left out."""
-    before = [low] if places[0] - low > 2 * _NEAR else []
-    return [*before, *places, *([high] if high - places[-1] > 2 * _NEAR else [])]
+    before = [low] if places[0] - low > 2 * NEAR else []
+    return [*before, *places, *([high] if high - places[-1] > 2 * NEAR else [])]
 
 
 def _divided(lines: Lines, at: float, middle: float) -> bool:
     return any(
-        abs(place - at) <= _NEAR and start - _NEAR <= middle <= end + _NEAR
+        abs(place - at) <= NEAR and start - NEAR <= middle <= end + NEAR
         for place, start, end in lines
     )
 
