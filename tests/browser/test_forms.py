@@ -217,7 +217,7 @@ CHOICES = {
     *("/people/{person_id}/role", "/people/{person_id}/remove", "/sign-out", "/export", "/backup"),
     *("/people/invitations/{invitation_id}/withdraw", "/account/others", "/oauth/authorize"),
     *("/account/sessions/{session_id}", "/account/clients/{grant_id}"),
-    "/passkeys/{passkey_id}/remove",
+    *("/passkeys/{passkey_id}/remove", "/undo/{step_id}"),
 }
 SCRIPTS = {  # without a form, or with one that a script answers in its own way
     *("/uploads", "/items/{item_id}/boxes", "/preview", "/passkeys/offer", "/passkeys"),
@@ -227,11 +227,11 @@ SCRIPTS = {  # without a form, or with one that a script answers in its own way
 
 ELSEWHERE = {  # pages without a row of the table
     *("/sidebar", "/trash", "/search", "/graph", "/graph/{item}", "/disks", "/review/captures"),
-    *("/health", "/d/{shared}", "/tokens/{token}", "/items/{item}/versions/1"),
+    *("/health", "/admin", "/recent", "/d/{shared}", "/tokens/{token}", "/items/{item}/versions/1"),
 }
-NO_PAGES = {  # streams, a file, and a page that clients lead to: see test_consent.py
+NO_PAGES = {  # streams, files, and a page that clients lead to: see test_consent.py
     *("/events", "/connect/live", "/connect/{token_id}/live", "/items/{item_id}/original"),
-    "/oauth/authorize",
+    *("/items/{item_id}/page", "/oauth/authorize"),
 }
 CHOSEN = {("/items", "item"), ("/tags", "tag"), ("/connect", "folder")}  # which may be missing
 TEXTS = {"text", "content", "summary"}  # names of text areas
