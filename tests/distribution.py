@@ -388,6 +388,7 @@ EVERY_NODE = {
     "store.events.log.Events.prune": "hourly: events older than 7 days",
     "store.idempotency.IdempotencyKeys.prune": "hourly: keys older than a day",
     "store.jobs.Jobs.prune": "hourly: jobs done a day ago",
+    "store.undo.steps.Undo.prune": "hourly: steps older than they are kept",
     "store.versions.Versions.prune": "hourly: versions older than they are kept",
     "store.trash.entries.Trash.expire": "hourly: what was in the trash for 30 days",
     "store.people.oauth.OAuth.tidy": "hourly: secrets of OAuth that expired",
