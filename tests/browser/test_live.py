@@ -96,6 +96,20 @@ async def test_a_task_that_is_moved_moves_in_the_other_tab(site: Site) -> None:
     await expect(one.get_by_role("region", name="Review").locator(".task")).to_have_count(1)
 
 
+async def test_the_trash_offers_what_is_deleted_elsewhere(site: Site) -> None:
+    first, second = [await site.add(title) for title in ("First", "Second")]
+    await site.app.library.delete(site.owner, first.id)
+    [page] = await tabs(site, "/trash", 1)
+    await site.app.library.delete(site.owner, second.id)
+    await expect(page.get_by_role("button", name="1 new item")).to_be_visible()
+    await expect(page.locator(".row .title")).to_have_text(["First"])
+    await expect(page.locator("#total")).to_contain_text("2 items")
+    await page.get_by_role("button", name="1 new item").click()
+    await expect(page.locator(".row .title")).to_have_text(["Second", "First"])
+    await site.app.trash.restore(site.owner, second.id)
+    await expect(page.locator(".row .title")).to_have_text(["First"])
+
+
 async def test_review_counts_and_offers_new_candidates(site: Site) -> None:
     elsewhere, review = await tabs(site, "/search")
     await review.goto("/review")
