@@ -85,6 +85,7 @@ async def test_subfolders_are_made_moved_renamed_and_deleted(site: Site, scripte
     await page.get_by_role("link", name="Rename, move or delete").click()
     await page.get_by_label("Name of the new folder").fill("Eagle owls")
     await page.locator("main").get_by_role("button", name="Create folder").click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Eagle owls")
     assert await path_of(site, page.url.rpartition("=")[2]) == [
         *("Animals", "Birds", "Owls", "Eagle owls")
     ]
@@ -92,6 +93,7 @@ async def test_subfolders_are_made_moved_renamed_and_deleted(site: Site, scripte
     await page.get_by_label("Name", exact=True).fill("Flying")
     await page.get_by_label("Parent folder").select_option("")
     await page.get_by_role("button", name="Save", exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Flying")
     assert await path_of(site, owls) == ["Flying", "Owls"]
     await page.get_by_role("link", name="Rename, move or delete").click()
     page.on("dialog", lambda dialog: dialog.accept())
