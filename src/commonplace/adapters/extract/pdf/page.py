@@ -166,7 +166,7 @@ def _gutter(lines: list[list[Word]], width: float) -> float | None:
     """Return where the space between two columns of running text is, if there are two."""
     parts = [(part[0].x0, part[-1].x1, len(part)) for line in lines for part in _segments(line)]
     best: tuple[int, int] | None = None
-    for at in range(int(0.3 * width), int(0.7 * width), 3):
+    for at in range(int(0.3 * width), int(0.7 * width), max(3, int(width) // 200)):
         crossing = sum(x0 < at < x1 for x0, x1, _ in parts)
         if best is None or (crossing, abs(at - width / 2)) < (best[0], abs(best[1] - width / 2)):
             best = (crossing, at)
