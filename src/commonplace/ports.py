@@ -192,6 +192,12 @@ class Extractor(Closable, Protocol):
     async def draw_page(self, path: Path, page: int, *, queue: str = "") -> bytes:
         """Draw a page of a PDF, counted from 1, as a PNG. IngestFailed: there is none."""
 
+    async def draw(
+        self, path: Path, media_type: str, edge: int, least: int, *, queue: str = ""
+    ) -> bytes | None:
+        """Return a small picture of the file as WebP, at most `edge` pixels wide and high. None: it
+        has none, or one with a side shorter than `least`. Raises IngestFailed."""
+
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """Read the file's entries. Raises IngestFailed when it is not a feed."""
 

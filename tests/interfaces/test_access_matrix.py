@@ -317,7 +317,10 @@ OAUTH = {  # metadata for all, and what a client's code or token is the credenti
     *(("GET", f"/.well-known/oauth-protected-resource{path}") for path in ("", *MCP_PATHS)),
     *(("POST", f"/oauth/{name}") for name in ("token", "register", "revoke")),
 }
-FILES = {("GET", "/api/v1/items/{item_id}/page")}  # see test_saved_pages.py
+FILES = {  # see test_saved_pages.py, test_pictures.py
+    ("GET", "/api/v1/items/{item_id}/page"),
+    ("GET", "/api/v1/items/{item_id}/thumbnail"),
+}
 METRICS = {("GET", "/metrics")}  # of the server, not of a library: see test_rest_access.py
 MCP = {("*", path) for path in ("/mcp", "/api/mcp", *(f"/mcp/{name}" for name in ENDPOINTS))}
 ROWS = {

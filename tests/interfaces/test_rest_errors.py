@@ -40,7 +40,7 @@ TEXT = "The quick brown fox jumps over the lazy dog."
         ({"kind": "text", "title": "T", "text": TEXT, "in_kb": "yes"}, "`in_kb`"),
         (
             {"kind": "text", "title": "T", "text": TEXT, "colour": "red"},
-            "Unknown field `colour`; the fields are: kind, url, text, title, in_kb, auto_transform.",
+            "Unknown field `colour`; the fields are: kind, url, text, title, in_kb, auto_transform, html.",
         ),
     ],
 )

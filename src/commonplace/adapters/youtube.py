@@ -84,6 +84,7 @@ class YouTube:
             author=clean_title(str(info.get("uploader") or info.get("channel") or "")) or None,
             published_at=datetime.fromtimestamp(at, UTC) if isinstance(at, int | float) else None,
             language=language,
+            pictures=tuple(each for each in [info.get("thumbnail")] if isinstance(each, str)),
         )
         return Video(limit_size(found), bool(said), float(info.get("duration") or 0), chapters)
 

@@ -15,6 +15,7 @@ from commonplace.core.entities.model_verdicts import Verdicts
 from commonplace.core.entities.neighbours import Neighbours
 from commonplace.core.events.events import Events, Poller
 from commonplace.core.events.webhooks import Sender, WebhookJobs, Webhooks
+from commonplace.core.ingest.pictures import Pictures
 from commonplace.core.ingest.pipeline import EmbedJobs, IndexJobs, IngestPipeline, TransformJobs
 from commonplace.core.ingest.sources import Sources
 from commonplace.core.ingest.transcription import (
@@ -157,7 +158,8 @@ def build_services(
     here or can be woken.
     """
     access = Access(store, limits, settings)
-    sources = Sources(fetcher, extractor, videos, settings, require_speech)
+    pictures = Pictures(fetcher, extractor)
+    sources = Sources(fetcher, extractor, videos, settings, pictures, require_speech)
     pipeline, quota = IngestPipeline(store, embedder, local, wake), Quota(store, settings)
     recordings = Recordings(fetcher, videos, blobs, settings, measure)
     epics = Epics(store, pipeline, settings.trash_days == 0)
@@ -230,6 +232,7 @@ def build_services(
         UploadLinks(store, settings),
         originals,
         files,
+        pictures,
         settings,
     )
     handlers[INGEST] = IngestJobs(
@@ -262,7 +265,7 @@ def build_services(
         uploads,
         originals,
         files,
-        PageUpdates(store, sources, files, editor),
+        PageUpdates(store, sources, files, editor, library),
         Feeds(store, access, fetcher, extractor, library, folders, settings),
         TranscriptionWebhooks(wake, settings),
         tasks,

@@ -9,5 +9,6 @@ from commonplace.model.memory import *
 from commonplace.model.oauth import *
 from commonplace.model.people import *
 from commonplace.model.search_results import *
+from commonplace.model.source_checks import *
 from commonplace.model.source_content import *
 from commonplace.model.undo import *

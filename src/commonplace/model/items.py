@@ -12,6 +12,7 @@ from commonplace.model.folders import Folder
 from commonplace.model.ids import Json, Stored, digest, now, parse_time
 from commonplace.model.source_content import Mark, SourceFile
 
+SOURCE_CHECK = "source_check"  # metadata: what was found when its page was fetched again
 BY_MODEL = ("ai_generated", "cost_usd")  # metadata of summaries that a model wrote
 
 
@@ -211,6 +212,32 @@ class Item(Stored):
     @property
     def published_at(self) -> datetime | None:
         return publication_date(self.metadata)
+
+    @property
+    def source_check(self) -> Json:
+        """What was found at its address when it was last fetched again: status, at, since, times.
+
+        Only the server says so: the metadata of texts is free.
+        """
+        found = self.metadata.get(SOURCE_CHECK)
+        return found if self.kind != "text" and isinstance(found, dict) else {}
+
+    @property
+    def source_status(self) -> str | None:
+        return self.source_check.get("status")
+
+    @property
+    def source_status_since(self) -> datetime | None:
+        return parse_time(self.source_check.get("since"))
+
+    @property
+    def source_checked_at(self) -> datetime | None:
+        return parse_time(self.source_check.get("at"))
+
+    @property
+    def picture(self) -> str | None:
+        """The hash of its picture, if its source has one."""
+        return self.metadata.get("picture") if self.kind != "text" else None
 
     @property
     def author(self) -> str:

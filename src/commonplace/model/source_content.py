@@ -26,6 +26,7 @@ class Fetched:
 
 class FileRole(StrEnum):
     PAGE = "page"  # the answer that the text was read from, gzipped
+    PICTURE = "picture"  # a small one, as WebP
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class Extracted:
     published_at: datetime | None = None
     language: str | None = None
     links: tuple[str, ...] = ()  # audio and feeds that a page points to, best first
+    pictures: tuple[str, ...] = ()  # addresses of images that show what it is about, best first
     address: str | None = None  # that a page declares as its own
     truncated: bool = False  # whether the source says more than this text
     tags: tuple[str, ...] = ()

@@ -44,6 +44,18 @@ class Contents(Table):
         sources.put_aliases(tx, content.key, [key])
 
     @writes
+    def renew(self, tx: Tx, library_id: str, content: Content) -> None:
+        """Store what the source of an unchanged text says of itself now, and its files."""
+        tx.run(
+            f"UPDATE contents SET about = :about WHERE {_ONE}",
+            about=rows.column(content.about),
+            library_id=library_id,
+            id=content.id,
+        )
+        source_files.attach(tx, library_id, content.id, content.files)
+        sources.put_aliases(tx, content.key, content.redirected)
+
+    @writes
     def claim(self, tx: Tx, item: Item, job_id: str, until: datetime) -> bool:
         """Let the job transcribe the item's content, alone, until then; or extend its claim."""
         content = _get(tx, item.library_id, item.content_id)

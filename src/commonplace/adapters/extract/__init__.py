@@ -10,6 +10,9 @@ from commonplace.model import Extracted, Feed, FeedEntry, Mark
 __all__ = ["Caps", "FileExtractor"]
 
 
+_LARGEST_PICTURE = 5_000_000  # bytes
+
+
 class FileExtractor:
     """Read up to `processes` files at once, each within the caps."""
 
@@ -39,6 +42,7 @@ class FileExtractor:
         answer |= {
             "marks": tuple(Mark(mark["at"], mark["locator"]) for mark in answer["marks"]),
             "links": tuple(answer["links"]),
+            "pictures": tuple(answer["pictures"]),
             "tags": tuple(answer["tags"]),
             "published_at": parse_date(answer["published_at"]),
         }
@@ -48,6 +52,15 @@ class FileExtractor:
     async def draw_page(self, path: Path, page: int, *, queue: str = "") -> bytes:
         answer = await self._pool.ask("draw_page", Source(path, "", page=page), queue)
         return b64decode(answer["png"])
+
+    async def draw(
+        self, path: Path, media_type: str, edge: int, least: int, *, queue: str = ""
+    ) -> bytes | None:
+        source = Source(path, media_type)
+        answer = await self._pool.ask("draw", source, queue, edge=edge, least=least)
+        data = b64decode(answer["data"] or "")[:_LARGEST_PICTURE]
+        # The reader wrote it; but a hostile file may have taken it over.
+        return data if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
 
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         answer = await self._pool.ask("feed", Source(path, "", url=url), queue)

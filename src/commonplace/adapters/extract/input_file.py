@@ -137,6 +137,7 @@ def limit_size(found: Extracted) -> Extracted:
         truncated=found.truncated or len(kept) < len(found.text),
         links=tuple(link[:_LINK_CHARS] for link in found.links[:_LINKS]),
         address=found.address if len(found.address or "") <= _LINK_CHARS else None,
+        pictures=tuple(each for each in found.pictures[:_LINKS] if len(each) <= _LINK_CHARS),
         tags=tuple(clean_title(tag)[:_TAG_CHARS] for tag in found.tags[:_TAGS]),
         front_matter=found.front_matter if len(str(found.front_matter)) <= _FRONT_CHARS else {},
     )

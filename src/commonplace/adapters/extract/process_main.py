@@ -39,7 +39,7 @@ def main() -> None:
         caps = Caps(**asked["caps"])
         source = Source(**(asked["source"] | {"path": Path(asked["source"]["path"])}))
         process_limits.limit_process(caps)
-        answer = _answer(asked["verb"], source, caps)
+        answer = _answer(asked["verb"], source, caps, asked["options"])
         retire = {"retire": process_limits.peak_megabytes() > _RETIRE_MEGABYTES}
         body = _encode(retire | answer)
         if len(body) > LARGEST_ANSWER:
@@ -48,7 +48,7 @@ def main() -> None:
         answers.flush()
 
 
-def _answer(verb: str, source: Source, caps: Caps) -> Json:
+def _answer(verb: str, source: Source, caps: Caps, options: Json) -> Json:
     try:
         if verb == "detect_type":
             return {"kind": media_type.sniff(source.path, source.media_type, source.name)}
@@ -58,6 +58,10 @@ def _answer(verb: str, source: Source, caps: Caps) -> Json:
             from commonplace.adapters.extract.pdf import picture
 
             return picture.draw(source, source.page)
+        if verb == "draw":
+            from commonplace.adapters.extract.picture import draw
+
+            return {"data": draw(source, caps, **options)}
         from commonplace.adapters.extract import feed  # few readers ever see one
 
         return asdict(feed.parse(source, caps))

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from subprocess import PIPE
+from typing import Any
 
 from anyio import (
     BrokenResourceError,
@@ -105,10 +106,15 @@ class ProcessPool:
         self._processes = _FairSemaphore(processes)
         self._idle: list[_Reader] = []
 
-    async def ask(self, verb: str, source: Source, queue: str) -> Json:
+    async def ask(self, verb: str, source: Source, queue: str, **options: Any) -> Json:
         """Return a reader's answer. Raises IngestFailed when it fails or has to be stopped."""
         # As ASCII: a file's name may contain bytes that are not valid text.
-        request = {"verb": verb, "source": asdict(source), "caps": asdict(self._caps)}
+        request = {
+            "verb": verb,
+            "source": asdict(source),
+            "caps": asdict(self._caps),
+            "options": options,
+        }
         async with self._processes.acquire(queue):
             try:
                 with fail_after(self._caps.seconds):

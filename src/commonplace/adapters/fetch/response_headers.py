@@ -74,6 +74,7 @@ def status_error(status: int, wait: float | None) -> IngestFailed:
     return IngestFailed(
         f"The page answered {status}{phrase}{later}.",
         transient=status in (408, 425, 429) or status >= 500,
+        http_status=status,
     )
 
 

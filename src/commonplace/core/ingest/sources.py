@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
+from commonplace.core.ingest.pictures import PICTURE, Pictures, with_picture
 from commonplace.errors import IngestFailed, Invalid
 from commonplace.model import (
     MEGABYTE,
@@ -41,6 +43,7 @@ TITLE = 500
 SPEECH = ("audio/", "video/")
 _SAME_SITE = ("www", "m", "mobile", "amp")  # labels of hosts that show the same pages
 HTML = "text/html"
+VALIDATORS = "validators"  # in `about`: of the answer that a text was read from
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -97,6 +100,7 @@ def metadata_of(content: Content) -> Json:
         "front_matter",
         "media_type",
         "platform",
+        PICTURE,
     )
     found = {name: about[name] for name in names if name in about}
     seconds = about.get("seconds") or about.get("recording", {}).get("seconds")
@@ -130,6 +134,10 @@ def private_key(caller: Caller, kind: str, said: str) -> str:
     seen = [*sorted(caller.folders or ()), *["kb"] * caller.kb_only]
     within = digest(" ".join(seen)) if seen or caller.folders is not None else ""
     return f"{kind}:{caller.library_id}:{within}:{said}"
+
+
+class _Unchanged(Exception):
+    """A page has not changed since it was read."""
 
 
 @dataclass(eq=False)
@@ -168,6 +176,7 @@ class Sources:
     _extractor: Extractor
     _videos: Videos
     _settings: Settings
+    _pictures: Pictures
     _require_speech: Callable[[], None]  # raises IngestFailed where none can be transcribed
 
     async def read(self, url: str, progress: Progress = no_progress, *, queue: str = "") -> Content:
@@ -178,11 +187,34 @@ class Sources:
             self._require_speech()
         return content
 
-    async def _read(self, url: str, progress: Progress, queue: str) -> Content:
+    async def read_page(self, url: str, html: str, *, queue: str = "") -> Content:
+        """Read a page that a browser has fetched."""
+        with TemporaryDirectory(prefix="commonplace-") as folder:
+            path = Path(folder) / "page"
+            await asyncio.to_thread(path.write_text, html, "utf-8", "replace")
+            file = await asyncio.to_thread(page_file, path, url, "utf-8")
+            content = await self.reread(file, path, url, queue=queue)
+        return replace(content, files=() if self._settings.archive == "off" else (file,))
+
+    async def read_again(self, url: str, known: Json, *, queue: str = "") -> Content | None:
+        """Read a URL again. None: the server says that it is as it was when it sent the validators
+        `known`."""
+        try:
+            return await self._read(url, no_progress, queue, known)
+        except _Unchanged:
+            return None
+
+    async def _read(
+        self, url: str, progress: Progress, queue: str, known: Json | None = None
+    ) -> Content:
         if video := youtube_id(url):
-            return _content(url, url, *await self._video(video, progress), platform="youtube")
+            found, recording = await self._video(video, progress)
+            content = _content(url, url, found, recording, platform="youtube")
+            return await self._pictured(content, found, queue)
         await progress(0.1, f"Fetching {urlsplit(url).netloc}")
-        async with self._sample(url) as fetched:
+        async with self._sample(url, known) as fetched:
+            if fetched.unchanged:
+                raise _Unchanged
             kind = await self._kind(fetched, queue)
             if kind.startswith(SPEECH):
                 return _content(url, fetched.url, Extracted("", ""), {"url": url}, kind, "audio")
@@ -194,12 +226,25 @@ class Sources:
             await progress(0.4, "Extracting text")
             found, recording = await self._readable(url, kind, fetched, queue)
             if recording is not None:
-                return _content(url, fetched.url, found, recording, platform="podcast")
-            return replace(
-                _content(url, fetched.url, found, None, kind),
+                content = _content(url, fetched.url, found, recording, platform="podcast")
+                return await self._pictured(content, found, queue)
+            content = _content(url, fetched.url, found, None, kind)
+            content = replace(
+                content,
+                about=content.about | {VALIDATORS: fetched.validators},
                 canonical=_canonical_address(fetched.url, found.address),
                 files=await self._archived(fetched, kind),
             )
+            if found.pictures or kind == HTML:
+                return await self._pictured(content, found, queue)
+            picture = await self._pictures.of_file(fetched.path, kind, fetched.url, queue)
+            return with_picture(content, picture)
+
+    async def _pictured(self, content: Content, found: Extracted, queue: str) -> Content:
+        """Return a content with the picture that its source names."""
+        if not found.pictures:
+            return content
+        return with_picture(content, await self._pictures.of_addresses(found.pictures, queue))
 
     async def reread(self, file: SourceFile, path: Path, url: str, *, queue: str = "") -> Content:
         """Read the text of a page that was kept, as for the address `url`."""
@@ -289,10 +334,13 @@ class Sources:
         except IngestFailed:
             return False
 
-    def _sample(self, url: str) -> AbstractAsyncContextManager[Fetched]:
+    def _sample(self, url: str, known: Json | None = None) -> AbstractAsyncContextManager[Fetched]:
         """Fetch a URL, and only the first bytes of a recording."""
         return self._fetcher.get(
-            url, max_bytes=self._settings.fetch_max_mb * MEGABYTE, sample_bytes=SAMPLE_BYTES
+            url,
+            max_bytes=self._settings.fetch_max_mb * MEGABYTE,
+            sample_bytes=SAMPLE_BYTES,
+            known=known,
         )
 
     async def _is_heard(self, fetched: Fetched, queue: str) -> bool:

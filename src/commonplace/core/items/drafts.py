@@ -32,6 +32,7 @@ class Draft:
     title: str = ""
     text: str = ""
     url: str | None = None
+    html: str = ""  # the page at `url`, as a browser showed it
     in_kb: bool = True
     auto_transform: bool = False
     tags: tuple[str, ...] = ()

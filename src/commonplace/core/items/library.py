@@ -8,6 +8,7 @@ from typing import Any
 
 from commonplace.core.ingest.pipeline import IngestPipeline, Prepared, job_for
 from commonplace.core.ingest.sources import (
+    VALIDATORS,
     KeyedLock,
     Sources,
     recording_of,
@@ -23,8 +24,14 @@ from commonplace.core.items.trash import PERMANENT
 from commonplace.core.people.authorization import DELETE, GRAPH_WRITE, READ, WRITE, Service, verb
 from commonplace.errors import ForbiddenScope, IngestFailed, Invalid, NotFound
 from commonplace.model import (
+    CHANGED,
+    FAILED,
+    GONE,
     INGEST,
+    MOVED,
     TRANSCRIBE,
+    UNCHANGED,
+    Annotation,
     Caller,
     Content,
     EntityType,
@@ -39,6 +46,7 @@ from commonplace.model import (
     Scope,
     Upload,
     find_by_id,
+    mark_source,
     new_shared_id,
     no_progress,
 )
@@ -74,10 +82,27 @@ class Library(Service):
                 caller, draft, replace(content, id=stored.id if stored else ""), progress
             )
         # One fetch when several callers add one URL at once. Across processes the unique key helps.
+        add = self._add_page if draft.html else self._add_address
         async with self._turns.take(url_key(draft.url)):
             return await retry_on_conflict(
-                partial(self._add_address, caller, draft, draft.url, progress), guarded=False
+                partial(add, caller, draft, draft.url, progress), guarded=False
             )
+
+    async def _add_page(
+        self, caller: Caller, draft: Draft, url: str, progress: Progress
+    ) -> AddedItem:
+        """Add a page that a browser sent. It is private, and a version of an item that is there."""
+        key = url_key(url)
+        content = await self._sources.read_page(url, draft.html, queue=caller.queue)
+        _, item = await self._store.items.find_by_key(
+            caller.scope, key, draft.entity_type, token_id=caller.token_id
+        )
+        if item is None:
+            content = replace(content, key=f"edit:{new_shared_id()}", edit_of=key)
+            return await self.keep(caller, draft, content, progress)
+        content = await self._files.put(item.library_id, replace(content, edit_of=key))
+        changed = await self._editor.captured(caller, item, content)
+        return await self.add_existing(caller, draft, changed)
 
     async def _add_address(
         self, caller: Caller, draft: Draft, url: str, progress: Progress
@@ -215,9 +240,9 @@ class Library(Service):
 
     @verb(WRITE, target="item_id")
     async def refresh(self, caller: Caller, item_id: str) -> Item:
-        """Fetch the item's page again, and replace text and sections in one transaction. Title and
-        tags chosen by people stay, and so does a text that somebody has edited: that of the page
-        becomes a version.
+        """Fetch the item's page again unless it is unchanged, and replace text and sections in one
+        transaction. Title and tags chosen by people stay, and so does a text that somebody has
+        edited: that of the page becomes a version.
 
         Libraries that share the old text keep it. The next add of the URL gets the new one.
         """
@@ -228,7 +253,16 @@ class Library(Service):
             or item.ingest_status is not None
         ):
             raise Invalid("Only web pages and documents can be refreshed.")
-        content = await self._sources.read(item.url, queue=caller.queue)
+        before = await self._store.contents.get(item.library_id, item.content_id)
+        try:
+            content = await self._sources.read_again(
+                item.url, before.about.get(VALIDATORS, {}), queue=caller.queue
+            )
+        except IngestFailed as error:
+            await self._mark(item, GONE if error.data.get("http_status") in (404, 410) else FAILED)
+            raise
+        if content is None:
+            return await self._mark(item, UNCHANGED)
         content = await self._read_canonical(content, caller.queue)
         content = await self._files.put(item.library_id, content)
         if recording_of(content) is not None:
@@ -239,7 +273,16 @@ class Library(Service):
             current = await self._store.items.get(caller.scope, ItemRef(id=item.id))
             return await self._editor.refetched(caller, current, content)
 
-        return await retry_on_conflict(replace_text, guarded=False)
+        renewed = await retry_on_conflict(replace_text, guarded=False)
+        moved = before.shared and content.key != before.key
+        changed = content.text != before.text
+        return await self._mark(renewed, MOVED if moved else CHANGED if changed else UNCHANGED)
+
+    async def _mark(self, item: Item, status: str) -> Item:
+        """Note what was found at the item's address today, and since when that is so."""
+        marked = mark_source(item, status)
+        await self._store.items.set_derived([Annotation(item, {"metadata": marked.metadata})])
+        return marked
 
     @verb(WRITE, target="item_id")
     async def retry(self, caller: Caller, item_id: str) -> Item:

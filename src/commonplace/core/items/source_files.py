@@ -66,6 +66,15 @@ class SourceFiles(Service):
         item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
         return next(iter(await self._store.source_files.of_item(caller.scope, item.id, role)), None)
 
+    @verb(READ, "read", target="item_id")
+    async def picture(self, caller: Caller, item_id: str) -> SourceFile:
+        """Return the picture of an item."""
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        found = await self._store.source_files.picture(item) if item.picture else None
+        if found is None:
+            raise NotFound("The item has no picture.")
+        return found
+
     async def read(self, file: SourceFile) -> bytes:
         async with self.open(file) as path:
             return await asyncio.to_thread(path.read_bytes)

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from commonplace.core.ingest.pictures import PICTURE
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, link_job
 from commonplace.core.ingest.sources import metadata_of, url_key
 from commonplace.core.items.drafts import Changes, require_revision
@@ -91,8 +92,16 @@ class TextEditor:
 
     async def refetched(self, caller: Caller, item: Item, content: Content) -> Item:
         """Give an item the text that its source has now. An edited text stays, and that of the
-        source becomes a version."""
+        source becomes a version. A text that is the same costs no vectors."""
         before = await self._store.contents.get(item.library_id, item.content_id)
+        if before.text == content.text and before.key == content.key:
+            about = {name: before.about[name] for name in (PICTURE,) if name in before.about}
+            content = replace(content, id=before.id, about=about | content.about)
+            await self._store.contents.renew(item.library_id, content)
+            changes = _of_source(item, before, content)
+            if all(getattr(item, name) == value for name, value in changes.items()):
+                return item
+            return (await self._pipeline.change(caller.scope, item, changes, item.revision))[0]
         new = replace(content, id=new_shared_id())
         if before.edit_of:
             words = await asyncio.to_thread(chunking.count, content.text)
@@ -101,11 +110,24 @@ class TextEditor:
             )
         return await self._replace_source(caller.scope, item, before, new)
 
+    async def captured(self, caller: Caller, item: Item, content: Content) -> Item:
+        """Give an item the text of its page as a browser showed it, which only its library has."""
+        _require_text(item)
+        before = await self._store.contents.get(item.library_id, item.content_id)
+        if before.text == content.text:
+            return item
+        id = new_shared_id()
+        new = replace(
+            content, id=id, key=f"edit:{id}", edit_of=_source(item, before) or content.edit_of
+        )
+        return await self._replace_source(caller.scope, item, before, new)
+
     async def reextracted(self, item: Item, found: Content) -> Item:
         """Give an item the text that its kept page is read as now. `found` has the page's file."""
         before = await self._store.contents.get(item.library_id, item.content_id)
-        if before.text == found.text and before.about == found.about:
+        if before.text == found.text:
             return item
+        found = replace(found, about=before.about | found.about)
         id = new_shared_id()
         own = before.edit_of or before.key.startswith(OWN_KEY)
         key = f"edit:{id}" if own else before.key
@@ -115,12 +137,8 @@ class TextEditor:
     async def _replace_source(
         self, scope: Scope, item: Item, before: Content, content: Content
     ) -> Item:
-        title = content.about["title"] if item.title == before.about.get("title") else item.title
-        about = {name: value for name, value in item.metadata.items() if name != "truncated"}
-        about |= metadata_of(content)
-        made, changes = await self._prepared(
-            item, content.text, content.marks, {"title": title, "metadata": about}
-        )
+        changes = _of_source(item, before, content)
+        made, changes = await self._prepared(item, content.text, content.marks, changes)
         return await self._replace(scope, item, content, made, changes, item.revision)
 
     async def _prepared(
@@ -158,6 +176,14 @@ class TextEditor:
         if jobs:
             await self._wake.signal()
         return changed
+
+
+def _of_source(item: Item, before: Content, content: Content) -> Changes:
+    """Return the fields that a source gives: its title, unless somebody chose another one."""
+    title = content.about["title"] if item.title == before.about.get("title") else item.title
+    lost = ("truncated", PICTURE)
+    about = {name: value for name, value in item.metadata.items() if name not in lost}
+    return {"title": title, "metadata": about | metadata_of(content)}
 
 
 def _require_text(item: Item) -> None:

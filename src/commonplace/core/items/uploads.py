@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 from weakref import WeakValueDictionary
 
+from commonplace.core.ingest.pictures import Pictures, with_picture
 from commonplace.core.ingest.sources import (
     SPEECH,
     content_of,
@@ -78,6 +79,7 @@ class Uploads(Service):
     _links: UploadLinks
     _originals: Originals
     _files: SourceFiles
+    _pictures: Pictures
     _settings: Settings
     _busy: set[str] = field(default_factory=set, init=False)
     _finishing: WeakValueDictionary[str, asyncio.Lock] = field(
@@ -364,17 +366,19 @@ class Uploads(Service):
             return content
         if kind.startswith(SPEECH):
             seconds, _ = await self._recordings.measure(file)
-            return content_of(
+            content = content_of(
                 Extracted(PurePath(upload.filename).stem, ""),
                 key,
                 recording={"blob": upload.key, "seconds": seconds},
                 media_type=kind,
             )
+            return with_picture(content, await self._pictures.of_file(file, kind))
         found = await self._extractor.extract(file, kind, name=upload.filename, queue=upload.owner)
         found = replace(found, title=found.title or PurePath(upload.filename).stem)
         content = content_of(found, key, web_address(found.address), media_type=kind)
         # Adding the address finds the file, as it finds a page that somebody has edited.
-        return replace(content, edit_of=url_key(content.url)) if content.url else content
+        content = replace(content, edit_of=url_key(content.url)) if content.url else content
+        return with_picture(content, await self._pictures.of_file(file, kind))
 
     async def _known_content(self, caller: Caller, digest: str) -> tuple[str, Content | None]:
         """Return the caller's content key for a file with its content, or the library's key if the

@@ -757,7 +757,7 @@ CREATE TABLE uploads (
 CREATE INDEX uploads_item ON uploads (library_id, item_id, created_at);
 CREATE INDEX uploads_expire ON uploads (expires_at);
 
--- Files that belong to texts: the raw pages that they were read from. The bytes are blobs.
+-- Files that belong to texts: the raw pages that they were read from, and their pictures. The bytes are blobs.
 CREATE TABLE source_files (
   library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
   id TEXT NOT NULL,
@@ -771,6 +771,7 @@ CREATE TABLE source_files (
   PRIMARY KEY (library_id, id)
 );
 CREATE INDEX source_files_content ON source_files (library_id, content_id, role);
+CREATE INDEX source_files_hash ON source_files (library_id, hash);
 CREATE INDEX source_files_unused ON source_files (created_at) WHERE content_id IS NULL;
 
 -- Entries are added with the rights of whoever subscribed.

@@ -5,18 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 from pydantic import (
-    BeforeValidator,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    model_validator,
 )
 
 from commonplace import model
 from commonplace.interfaces.actions.action import Action, Tool
 from commonplace.interfaces.actions.fields import (
     NOT_BLANK,
-    UPLOADS,
     WHOLE,
     Cli,
     ExpectedRevision,
@@ -30,7 +27,6 @@ from commonplace.interfaces.actions.fields import (
     PerPage,
     Reference,
     Title,
-    WebAddress,
     Word,
     Words,
     about,
@@ -38,7 +34,8 @@ from commonplace.interfaces.actions.fields import (
     number,
     patch_of,
 )
-from commonplace.interfaces.actions.media import ERROR, MEDIA, PROGRESS, SOURCE
+from commonplace.interfaces.actions.ingest import Ingest, IngestPage
+from commonplace.interfaces.actions.media import ERROR, MEDIA, PROGRESS, SOURCE, thumbnail_url
 from commonplace.interfaces.actions.shapes import (
     Call,
     Field,
@@ -53,7 +50,6 @@ from commonplace.interfaces.actions.shapes import (
 from commonplace.model import Caller, ItemFilter, Json
 
 if TYPE_CHECKING:
-    from commonplace.core.items.drafts import Draft
     from commonplace.core.items.item_parts import ItemPart
     from commonplace.core.services import Services
 
@@ -62,57 +58,6 @@ SUMMARY_CHARS = 160  # of a summary in a list
 
 
 # -- inputs
-
-
-def _check_kind(kind: object) -> object:
-    if kind not in ("url", "text"):
-        raise ValueError(f"must be one of url, text; {UPLOADS}")
-    return kind
-
-
-class Ingest(Input):
-    kind: Annotated[
-        str,
-        OneOf(("url", "text")),
-        BeforeValidator(_check_kind),
-        about("`url` to fetch a URL, `text` to add a text that you send"),
-    ]
-    url: Annotated[
-        WebAddress | None,
-        about("With kind=url: web page, YouTube link, podcast page, feed or audio file"),
-    ] = None
-    text: Annotated[
-        Annotated[str, chars(20, 500_000), NOT_BLANK] | None,
-        about("With kind=text: 20 to 500,000 characters"),
-    ] = None
-    title: Annotated[Title | None, about("With kind=text: 1 to 500 characters")] = None
-    in_kb: InKb = True
-    auto_transform: Annotated[bool, about("Let a model write summary, key points and tags")] = False
-
-    @model_validator(mode="after")
-    def _check_fields_of_kind(self) -> "Ingest":
-        other = "url" if self.kind == "text" else "text"
-        if getattr(self, other) is not None:
-            raise ValueError(
-                f"`{other}` does not go with kind={self.kind}; leave it out, or make two calls"
-            )
-        for needed in ("title", "text") if self.kind == "text" else ("url",):
-            if getattr(self, needed) is None:
-                raise ValueError(f"`{needed}` is required when kind={self.kind}")
-        return self
-
-    @property
-    def draft(self) -> "Draft":
-        from commonplace.core.items.drafts import Draft
-
-        return Draft(
-            kind=self.kind,
-            title=self.title or "",
-            text=self.text or "",
-            url=self.url,
-            in_kb=self.in_kb,
-            auto_transform=self.auto_transform,
-        )
 
 
 class ReadItem(Input):
@@ -203,6 +148,9 @@ ChangeItem = patch_of(
 
 TRUNCATED = "The source has more text than the 5 MB that are kept of one"
 CUT = "This section is cut. Raise max_chars to read all of it."
+SOURCE_STATUS = (
+    "What the last refresh found: unchanged, changed, moved, gone or unreachable; null: none yet"
+)
 ORIGIN = "you (a person), agent (a token), web (fetched) or upload (a file)"
 
 ADDED = Shape(
@@ -230,11 +178,13 @@ ITEM = Shape(
     model.Item,
     "id public_id entity_id content_id entity_type kind title url summary key_points tags "
     "category visibility in_kb archived status_reason transcription_status word_count truncated "
-    "revision published_at created_at updated_at",
+    "revision published_at created_at updated_at source_checked_at",
     user_item_id="id",
     status="state",
     folder_ids="folders",
     origin=said(str, "origin", ORIGIN),
+    source_status=said(str | None, "source_status", SOURCE_STATUS),
+    source_status_since="source_status_since",
     **MEDIA,
 )
 LISTED_ITEM = Shape(
@@ -299,6 +249,9 @@ FULL_ITEM_TOOL = Shape(  # what agents need of it
     author=Field(str | None, lambda part, call: part.item.author or None),
     language=Field(str | None, lambda part, call: part.item.text_language or None),
     published_at="item.published_at",
+    thumbnail_url=Field(
+        str, lambda part, call: thumbnail_url(part.item, call), "A small picture", optional=True
+    ),
     created_at="item.created_at",
 )
 WEAK = "Nothing passes the threshold: these are only the closest"
@@ -411,7 +364,7 @@ ACTIONS = (
     Action(
         "add_to_knowledge",
         "Add a text or the content of a URL",
-        Ingest,
+        IngestPage,
         "library.add",
         ADDED,
         "POST /api/v1/ingest",
@@ -420,6 +373,7 @@ ACTIONS = (
             "user's library. status=ready: searchable now; transcribing: its text follows. Saving "
             "the same URL again returns the existing item. Files: REST /api/v1/uploads.",
             as_json,
+            input=Ingest,
             shape=ADDED_TOOL,
             open_world=True,
         ),
@@ -493,7 +447,8 @@ ACTIONS = (
         ITEM,
         "POST /api/v1/items/{item_id}/refresh",
         cli="refresh",
-        description="Replaces text and sections in one transaction; your title and tags stay. "
+        description="Asks whether the page has changed; if so, replaces text and sections in one "
+        "transaction; your title and tags stay. "
         "A text that was edited stays too, and that of the page becomes a version. "
         "Other libraries keep their text; new additions of the URL get the new text.",
     ),

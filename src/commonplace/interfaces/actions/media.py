@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from commonplace.interfaces.actions.shapes import Field
+from commonplace.interfaces.actions.shapes import Call, Field
 from commonplace.model import FullItem, Item, Json
 from commonplace.text.speech import spoken
 
@@ -40,6 +40,16 @@ def media_kind(item: Item) -> str | None:
     return "document" if is_file else None
 
 
+def thumbnail_url(item: Item, call: Call) -> str | None:
+    """Return the address of an item's picture, which changes with the picture."""
+    if not item.picture:
+        return None
+    return f"{call.settings.issuer}/api/v1/items/{item.id}/thumbnail?v={item.picture[:12]}"
+
+
+THUMBNAIL = Field(
+    str | None, thumbnail_url, "A WebP of at most 480 pixels; takes the token as all routes do"
+)
 MEDIA: dict[str, Any] = {
     "platform": Field(
         str, lambda item, call: _platform(item), "text, upload, web, youtube, podcast or audio"
@@ -54,7 +64,7 @@ MEDIA: dict[str, Any] = {
     ),
     "auto_transform": Field(bool, lambda item, call: item.metadata.get("auto_transform") is True),
     "read": Field(bool | None, lambda item, call: None, LATER),
-    "thumbnail_url": Field(str | None, lambda item, call: None, LATER),
+    "thumbnail_url": THUMBNAIL,
 }
 
 

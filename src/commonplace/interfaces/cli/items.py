@@ -228,11 +228,34 @@ async def history(
         await run(session, "compare_version" if diff else "get_version", given)
 
 
-async def refresh(session: Session, given: Json) -> None:
-    """Fetch an item's page again."""
-    found = await answer(session, "refresh_item", given)
+async def refresh(
+    session: Session,
+    item_id: Annotated[
+        str | None, typer.Argument(help="The item's id; or give --all.", show_default=False)
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All pages, with a pause between requests to a host.")
+    ] = False,
+) -> None:
+    """Fetch an item's page again, or those of all items. Pages that are gone at two runs of --all
+    in a row are archived."""
+    if every == (item_id is not None):
+        raise Invalid("Name an item, or give --all.")
+    if item_id is not None:
+        given = {"item_id": item_id}
+        found = await answer(session, "refresh_item", given)
+        await run_jobs(session.services, "Making vectors")
+        show(session, "refresh_item", found, given)
+        return
+    with output.progress("Fetching pages") as advance:
+        done = await session.services.page_updates.refresh_all(session.caller, advance)
     await run_jobs(session.services, "Making vectors")
-    show(session, "refresh_item", found, given)
+    counts = ", ".join(f"{count:,} {status}" for status, count in sorted(done.counts.items()))
+    session.show(
+        {"pages": done.pages, **done.counts, "archived": done.archived},
+        f"Fetched the pages of {output.count_items(done.pages)}"
+        + (f": {counts}. Archived: {done.archived:,}." if done.pages else "."),
+    )
 
 
 async def retry(session: Session, given: Json) -> None:

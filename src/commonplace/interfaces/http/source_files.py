@@ -19,6 +19,21 @@ _SANDBOX = {
 }
 
 
+# Its address changes with the picture.
+_PICTURE = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "private, max-age=31536000, immutable",
+}
+
+
+async def thumbnail(services: Services, caller: Caller, item_id: str) -> Response:
+    """Return the small picture of an item."""
+    file = await services.files.picture(caller, item_id)
+    body = await services.files.read(file)
+    return Response(body, headers=_PICTURE, media_type="image/webp")
+
+
 async def saved_page(services: Services, caller: Caller, item_id: str) -> Response:
     """Return the page that an item's text was read from."""
     file = await services.files.find(caller, item_id, FileRole.PAGE)

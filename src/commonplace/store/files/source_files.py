@@ -42,6 +42,22 @@ class SourceFiles(Table):
         return list(map(read_file, found))
 
     @reads
+    def picture(self, tx: Tx, item: Item) -> SourceFile | None:
+        """Return the picture of an item, also if its text was edited since it was drawn."""
+        found = tx.one(
+            """SELECT * FROM source_files WHERE library_id = :library_id AND hash = :hash
+               AND role = 'picture' AND content_id IS NOT NULL LIMIT 1""",
+            library_id=item.library_id,
+            hash=item.picture,
+        )
+        return read_file(found) if found else None
+
+    @reads
+    def of_text(self, tx: Tx, item: Item) -> list[SourceFile]:
+        """Return all files of an item's text."""
+        return _of_content(tx, item.library_id, item.content_id)
+
+    @reads
     def elsewhere(self, tx: Tx, library_id: str, content: Content) -> list[SourceFile]:
         """Return the files of a public source in another library, unless this one has them."""
         if not content.shared or _of_content(tx, library_id, content.id):

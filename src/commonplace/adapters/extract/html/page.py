@@ -1,6 +1,7 @@
 """Web pages: the article as Markdown, without navigation and advertising."""
 
 import re
+from itertools import islice
 
 from lxml import etree
 from lxml.html import HtmlElement
@@ -37,6 +38,7 @@ _SCRIPT = re.compile(
 )
 _SINGLE_FILE = re.compile(r"Page saved with SingleFile\s+url:\s+(https?://[^\s<>\"]{1,2000})")
 _COMMENT_CHARS = 5_000  # in which SingleFile says where the page is from
+_MOST_PICTURES = 5
 _LOGIN = re.compile(
     r"\b(?:log ?in|sign ?in|sign up|subscribers? only|members only|anmelden|connexion)\b", re.I
 )
@@ -49,7 +51,7 @@ def read(source: Source, caps: Caps) -> Extracted:
     url = source.url or (saved[1] if saved else None)
     language, links = _language(tree), media_links.find_links(tree, url)
     declared = read_declared(tree, url)
-    about, text = _find_article(tree, page, url)
+    about, text, shown = _find_article(tree, page, url)
     if len(text) < _FEW:
         tree = _parse(page)  # the extractor has modified the first one
         text = convert.convert(tree, convert.PAGE_FURNITURE)
@@ -63,16 +65,18 @@ def read(source: Source, caps: Caps) -> Extracted:
         published_at=declared.published_at or parse_date(about.date),
         language=language,
         links=links,
+        pictures=tuple(dict.fromkeys(filter(None, (declared.picture, *shown)))),
         # A file may only say where it was saved from: it may name any page as canonical.
         address=declared.address if source.url else url,
     )
 
 
-def _find_article(tree: HtmlElement, page: str, url: str | None) -> tuple[Document, str]:
-    """Return the page's metadata and its article; all visible text if the page is too large."""
+def _find_article(tree: HtmlElement, page: str, url: str | None) -> tuple[Document, str, list[str]]:
+    """Return the page's metadata, its article and the images in it; all visible text if the page is
+    too large."""
     elements = sum(1 for _ in tree.iter())
     if elements > _MOST_ELEMENTS:
-        return Document(), convert.convert(tree, convert.PAGE_FURNITURE)
+        return Document(), convert.convert(tree, convert.PAGE_FURNITURE), []
     if sum(_spanned_fields(cell) for cell in tree.iter("td", "th")) > _MOST_PADDING * elements:
         etree.strip_attributes(tree, "colspan", "rowspan")
     found = bare_extraction(
@@ -86,8 +90,11 @@ def _find_article(tree: HtmlElement, page: str, url: str | None) -> tuple[Docume
     about = found if isinstance(found, Document) else Document()
     whole = _parse(page)
     root = Article(whole, about).root()
-    text = "" if root is None else convert.convert(root, _LEFT_OUT, media_links.base_of(whole, url))
-    return about, text
+    if root is None:
+        return about, "", []
+    base = media_links.base_of(whole, url)
+    shown = _pictures(root, base)
+    return about, convert.convert(root, _LEFT_OUT, base), shown
 
 
 def _spanned_fields(cell: HtmlElement) -> int:
@@ -125,6 +132,13 @@ def _refuse_walls(tree: HtmlElement, text: str) -> None:
         raise IngestFailed("The page requires a login. Save it as a file, or paste its text.")
     if not text:
         raise IngestFailed(_NOTHING)
+
+
+def _pictures(root: HtmlElement, base: str) -> list[str]:
+    """Return the addresses of the first images in an article."""
+    named = (image.get("src") or image.get("data-src") or "" for image in root.iter("img"))
+    found = (media_links.absolute_url(base, address) for address in named)
+    return list(islice(filter(None, found), _MOST_PICTURES))
 
 
 def _language(tree: HtmlElement) -> str | None:

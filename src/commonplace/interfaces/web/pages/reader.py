@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, Response
 from commonplace.core.entities.annotations import Annotation, beside, quoted
 from commonplace.core.items.item_parts import part_of
 from commonplace.errors import NotFound
-from commonplace.interfaces.http.source_files import saved_page
+from commonplace.interfaces.http.source_files import saved_page, thumbnail
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live import states
 from commonplace.interfaces.web.markdown_html import (
@@ -270,6 +270,10 @@ async def page(request: WebRequest) -> Response:
     return await saved_page(request.services, request.caller, request.path("item_id"))
 
 
+async def small_picture(request: WebRequest) -> Response:
+    return await thumbnail(request.services, request.caller, request.path("item_id"))
+
+
 async def version(request: WebRequest) -> Response:
     """Show an earlier version: the changes that followed, or its text."""
     revision = whole_number(request.path("revision")) or 0  # which none has
@@ -305,5 +309,6 @@ ROUTES = (
     get("/items/{item_id}/original", original),
     get("/items/{item_id}/page", page),
     get("/items/{item_id}/pages/{page}", picture),
+    get("/items/{item_id}/thumbnail", small_picture),
     get("/items/{item_id}/versions/{revision}", version),
 )
