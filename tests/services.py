@@ -77,6 +77,20 @@ class StandBy:
     def stop(self) -> None:
         self._run("pg_ctl", "-D", self._folder / "data", "-w", "-m", "immediate", "stop")
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop its processes, whose connections stay open."""
+        pid = int((self._folder / "data/postmaster.pid").read_text().split()[0])
+        server = psutil.Process(pid)
+        processes = [server, *server.children()]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                process.resume()
+
     def ask(self, statement: str) -> Any:
         with psycopg.connect(self.url, autocommit=True) as connection:
             cursor = connection.execute(statement)

@@ -162,3 +162,16 @@ async def test_what_is_unpublished_is_gone_for_others_at_once(house: House, pair
             assert (await stranger.get(f"/api/v1/disks/{disk}")).status_code == 404
         finally:
             pair.replica.ask("SELECT pg_wal_replay_resume()")
+
+
+async def test_a_replica_that_hangs_is_not_waited_for(
+    house: House, pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HANG_SECONDS", 0.3)
+    async with house.client("owner") as owner:
+        assert await found(owner, "zebra river") == {"Zebra"}
+        with pair.replica.frozen():
+            assert await found(owner, "zebra river") == {"Zebra"}
+            assert await found(owner, "zebra river") == {"Zebra"}
+        monkeypatch.setattr(module.Replica, "answers", True)
+        assert await found(owner, "zebra river") == {"Zebra"}

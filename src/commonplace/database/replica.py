@@ -17,14 +17,34 @@ from commonplace.database.routing import Route
 T = TypeVar("T")
 PAUSE_SECONDS = 5.0  # in which a replica that failed is not asked
 WAIT_SECONDS = 1.0  # for a connection
-# A machine that is gone does not even refuse.
-_CONNECT = {"row_factory": dict_row, "connect_timeout": 2, "tcp_user_timeout": 5000}
+HANG_SECONDS = 10.0  # after which an answer is not waited for any longer
+_CONNECT = {"row_factory": dict_row, "connect_timeout": 2}
 
 log = logging.getLogger(__name__)
 
 
 class Behind(Exception):
     """The replica lacks writes that the call must see, or cannot be asked."""
+
+
+class _Connection(Connection[DictRow]):
+    """A connection that does not wait for ever: a machine that is gone does not even refuse."""
+
+    def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().wait(self._bounded(gen), *args, **kwargs)
+
+    def _bounded(self, gen: Any) -> Any:
+        until = time.monotonic() + HANG_SECONDS
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(f"no answer within {HANG_SECONDS:.0f} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
 
 
 class Replica:
@@ -38,8 +58,9 @@ class Replica:
         """`begin` starts a read-only transaction, and returns it."""
         self._begin = begin
         self._asleep_until = 0.0
-        self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
+        self._pool: ConnectionPool[_Connection] = ConnectionPool(
             url,
+            connection_class=_Connection,
             min_size=1,
             max_size=connections,
             open=False,
