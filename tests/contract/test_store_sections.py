@@ -195,7 +195,8 @@ async def test_passages_carry_their_item_and_keep_to_the_scope(ann: Library, bob
         entity_type="decision",
     )
     secret, theirs = await ann.add("unfiled"), await bob.add("bob's")
-    ids = [n for i in (item, secret, theirs) for n in await ann.section_ids(i)]
+    ids = [n for i in (item, secret) for n in await ann.section_ids(i)]
+    ids += await bob.section_ids(theirs)
     passages = ann.store.sections.passages
     found = sorted(await passages(ann.scope(work), [*ids, 10**9]), key=lambda p: p.position)
     assert [(p.section_id, p.text, p.position, p.word_count) for p in found] == [
