@@ -86,11 +86,11 @@ class DeferredWork:
         self._deferred.setdefault(work, []).append(value)
 
     def run_deferred(self) -> None:
-        # In one order for all transactions, so that no two wait for each other's locks.
-        for work, values in sorted(
-            (self._deferred or {}).items(), key=lambda deferred: deferred[0].__module__
-        ):
-            work(self, values)
+        # In one order for all transactions, so that no two wait for each other's locks. Some of it
+        # defers more.
+        while self._deferred:
+            work = min(self._deferred, key=lambda deferred: deferred.__module__)
+            work(self, self._deferred.pop(work))
 
     def drop_deferred(self) -> None:
         self._deferred = None
