@@ -18,7 +18,7 @@ COUNTED = 1_000  # open jobs; a few more say little, and counting 100,000 slows 
 _SWEPT = 10_000  # items looked at in one turn
 _LOOKED = 8  # libraries, for what is only a hint
 _COLUMNS = [field.name for field in fields(Job)]
-_OWN = "library_id = :library_id AND id IN :ids"
+_THESE = "library_id IN :libraries AND id IN :ids AND leased_by = :worker"
 _HELD = "library_id = :library_id AND id = :id AND leased_by = :worker"
 _NEXT_LIBRARY = "SELECT id FROM libraries WHERE id > :after ORDER BY id LIMIT 1"
 _OF_ITEM = "JOIN items AS i ON i.library_id = j.library_id AND i.id = j.item_id"
@@ -208,27 +208,22 @@ class Jobs(Table):
 
     @writes
     def extend(self, tx: Tx, worker: str, jobs: Sequence[Job], seconds: int) -> None:
-        for library_id, ids in _by_library(jobs):
-            tx.run(
-                f"""UPDATE jobs SET leased_until = :until
-                    WHERE {_OWN} AND leased_by = :worker AND state = 'running'""",
-                until=now() + timedelta(seconds=seconds),
-                library_id=library_id,
-                ids=ids,
-                worker=worker,
-            )
+        tx.run(
+            f"UPDATE jobs SET leased_until = :until WHERE {_THESE} AND state = 'running'",
+            until=now() + timedelta(seconds=seconds),
+            worker=worker,
+            **_keys(jobs),
+        )
 
     @writes
     def finish(self, tx: Tx, worker: str, jobs: Sequence[Job]) -> None:
-        for library_id, ids in _by_library(jobs):
-            tx.run(
-                f"""UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
-                    leased_until = NULL, updated_at = :at WHERE {_OWN} AND leased_by = :worker""",
-                at=now(),
-                library_id=library_id,
-                ids=ids,
-                worker=worker,
-            )
+        tx.run(
+            f"""UPDATE jobs SET state = 'done', progress = 1, error = NULL, leased_by = NULL,
+                leased_until = NULL, updated_at = :at WHERE {_THESE}""",
+            at=now(),
+            worker=worker,
+            **_keys(jobs),
+        )
 
     @writes
     def fail(
@@ -441,8 +436,5 @@ def _enqueue(tx: Tx, kind: str, items: Sequence[tuple[Any, ...]]) -> int:
     return len(items)
 
 
-def _by_library(jobs: Sequence[Job]) -> list[tuple[str, list[str]]]:
-    ids: dict[str, list[str]] = {}
-    for job in jobs:
-        ids.setdefault(job.library_id, []).append(job.id)
-    return sorted(ids.items())
+def _keys(jobs: Sequence[Job]) -> dict[str, list[str]]:
+    return {"libraries": sorted({job.library_id for job in jobs}), "ids": [job.id for job in jobs]}

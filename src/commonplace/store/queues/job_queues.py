@@ -72,22 +72,20 @@ def waiting(tx: Tx, kind: str, most: int) -> list[str]:
 def lock_due(tx: Tx, libraries: Sequence[str], kind: str, at: datetime) -> Iterator[str]:
     """Yield those of the libraries that are due still, each locked: no other worker takes it.
 
-    Those that others have locked come last, when nothing else was there.
+    If others have locked all, the first comes when it is free; there may be more to do.
     """
-    locks = ("",) if tx.engine == "sqlite" else (" FOR UPDATE SKIP LOCKED", " FOR UPDATE")
+    free = "" if tx.engine == "sqlite" else " FOR UPDATE SKIP LOCKED"
     found = False
-    for lock in locks:
-        for library_id in libraries:
-            if tx.one(
-                f"SELECT 1 FROM job_queues WHERE {_ROW} AND {_DUE}{lock}",
-                **_key(tx, library_id, kind),
-                now=at,
-                ahead=at + AHEAD,
-            ):
-                found = True
-                yield library_id
-        if found:
-            return
+    for library_id in libraries:
+        key = _key(tx, library_id, kind)
+        row = f"SELECT 1 FROM job_queues WHERE {_ROW} AND {_DUE}{free}"
+        if tx.one(row, now=at, ahead=at + AHEAD, **key):
+            found = True
+            yield library_id
+    if free and not found:
+        key = _key(tx, libraries[0], kind)
+        if tx.one(f"SELECT 1 FROM job_queues WHERE {_ROW} FOR UPDATE", **key):
+            yield libraries[0]
 
 
 def reschedule(
