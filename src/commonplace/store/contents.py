@@ -34,6 +34,12 @@ class Contents(Table):
         return found
 
     @reads
+    def find_id(self, tx: Tx, library_id: str, key: str) -> str | None:
+        """Return the id of the content of a key."""
+        found = get_content_by_key(tx, library_id, key)
+        return found.id if found else None
+
+    @reads
     def existing_keys(self, tx: Tx, library_id: str, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have a content, in the library or as a public source."""
         return known_keys(tx, library_id, keys)

@@ -75,12 +75,8 @@ class Library(Service):
     ) -> AddedItem:
         if draft.url is None:
             content = text_content(caller, draft)
-            stored, _ = await self._store.items.find_by_key(
-                caller.scope, content.key, draft.entity_type
-            )
-            return await self.keep(
-                caller, draft, replace(content, id=stored.id if stored else ""), progress
-            )
+            stored = await self._store.contents.find_id(caller.library_id, content.key)
+            return await self.keep(caller, draft, replace(content, id=stored or ""), progress)
         # One fetch when several callers add one URL at once. Across processes the unique key helps.
         add = self._add_page if draft.html else self._add_address
         async with self._turns.take(url_key(draft.url)):
