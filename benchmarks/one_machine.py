@@ -1,4 +1,4 @@
-"""Start, first search, idle memory and search during an import of a server on SQLite, of several revisions by turns.
+"""Start, first search, idle memory, calls, and searches during an import of a server on SQLite, of several revisions by turns.
 
     python benchmarks/one_machine.py --keep /tmp/one --code before=../before --code now=. --notes 10000
     python benchmarks/one_machine.py --keep /tmp/one --code before=../before --code now=. --notes 5000 --words 3600 \\
@@ -38,6 +38,7 @@ QUESTIONS = (
     "sort a list by key",
 )
 IDLE_SECONDS = 8.0
+CALLS = 100
 
 
 class Code:
@@ -178,6 +179,7 @@ def started(code: Code) -> dict[str, float]:
         later = server.cpu()
         spent = [server.search(question) for question in QUESTIONS * 8]
         each = (server.cpu() - later) / len(spent)
+        calls = called(server)
         return {
             "until it listens, cpu-s": listening,
             "first search, cpu-s": answered - listening,
@@ -186,7 +188,40 @@ def started(code: Code) -> dict[str, float]:
             "idle memory, MB (pss)": idle,
             "idle memory, MB (rss)": rss,
             "a search, cpu-ms": 1000 * each,
+            **calls,
         }
+
+
+def called(server: Server) -> dict[str, float]:
+    """Add, get and delete notes; what a call of each takes, its jobs included."""
+    dice, added = random.Random(time.time_ns()), []
+    found = {}
+
+    def note() -> None:
+        text = " ".join(f"word{dice.randrange(5_000)}" for _ in range(60))
+        body = {"kind": "text", "title": text[:40], "text": text}
+        added.append(server.ask("POST", "/api/v1/ingest", body)["user_item_id"])
+
+    for name, call in {
+        "an add, cpu-ms": note,
+        "a get, cpu-ms": lambda: server.ask("GET", f"/api/v1/items/{added[0]}"),
+        "a delete, cpu-ms": lambda: server.ask("DELETE", f"/api/v1/items/{added.pop()}"),
+    }.items():
+        if call is note:
+            for _ in range(10):
+                call()
+            settle(server)
+        before = server.cpu()
+        for _ in range(CALLS):
+            call()
+        settle(server)
+        found[name] = 1000 * (server.cpu() - before) / CALLS
+    return found
+
+
+def settle(server: Server) -> None:
+    while server.waiting_jobs():
+        time.sleep(0.2)
 
 
 def importing(code: Code, notes: Path) -> dict[str, float]:
