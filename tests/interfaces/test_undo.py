@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -462,3 +463,20 @@ async def test_a_sample_is_removed_for_good(house: House) -> None:
     step = Step(me.person_id)
     assert await app.samples.remove(replace(me, step=step)) == 6
     assert not step.recorded
+
+
+async def test_a_token_that_was_revoked_again_stays_revoked(
+    house_with: OpenHouse, either_engine: dict[str, str]
+) -> None:
+    async with house_with(**either_engine) as house:
+        world, me = await furnish(house), house.owner
+        app = world.app
+        red = frozenset([world.ids["red"]])
+        leaked, _ = await app.people.create_token(me, NewToken("leaked", folders=red))
+        step_id = await act(world, ACTIONS["delete a folder"])
+        with suppress(NotFound):  # revoked already
+            await app.people.revoke_token(me, leaked.id)
+        assert await undo(world, step_id) == []
+        tokens = {each.name: each for each in await app.store.tokens.of_library(me.library_id)}
+        assert tokens["red only"].revoked_at is None
+        assert tokens["leaked"].revoked_at is not None

@@ -160,6 +160,11 @@ class Folders(IndexedTable):
         kept = _rows_of(tx, scope.library_id, folder_id)
         # A token for this folder alone would never see anything again: it is revoked instead.
         revoke_tokens(tx, scope.library_id, _SEES_ONLY, folder_id=folder_id)
+        kept["revoked"] = tx.tuples(
+            "SELECT id, revoked_at FROM tokens WHERE library_id = :library_id AND id IN :ids",
+            library_id=scope.library_id,
+            ids=kept["revoked"],
+        )
         moved = _move_up(tx, scope.library_id, folder_id)
         journal.note(tx, scope, Did.FOLDER_DELETED, before=kept, after={"folders": moved})
         tx.run("DELETE FROM folders WHERE library_id = :library_id AND id = :folder_id", **key)
@@ -214,12 +219,14 @@ class Folders(IndexedTable):
             present = folders.get(child["id"])
             if present is not None and _told(present) == child["after"]:
                 _write(tx, replace(present, parent_id=folder.id, name=child["before"]["name"]))
-        tx.run(
-            """UPDATE tokens SET revoked_at = NULL
-               WHERE library_id = :library_id AND id IN :ids AND revoked_at IS NOT NULL""",
-            library_id=library_id,
-            ids=before["revoked"],
-        )
+        for token_id, revoked_at in before["revoked"]:  # not those that were revoked again
+            tx.run(
+                """UPDATE tokens SET revoked_at = NULL
+                   WHERE library_id = :library_id AND id = :id AND revoked_at = :at""",
+                library_id=library_id,
+                id=token_id,
+                at=revoked_at,
+            )
         filed = tx.column(
             """SELECT item_id FROM folder_items
                WHERE library_id = :library_id AND folder_id = :folder_id""",

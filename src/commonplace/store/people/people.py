@@ -6,7 +6,7 @@ from typing import Any
 
 from commonplace.database import Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
-from commonplace.model import OAUTH, Capability, Event, Person, Role, Token, now
+from commonplace.model import OAUTH, UNDO_KEPT, Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
 from commonplace.store import item_folders, rows
 from commonplace.store.people import directory
@@ -259,12 +259,21 @@ def revoke_token(tx: Tx, library_id: str, token_id: str) -> bool:
 
 
 def revoke_tokens(tx: Tx, library_id: str, condition: str, **values: Any) -> int:
-    """Revoke tokens of a library, whose webhooks end with them; return how many."""
+    """Revoke tokens of a library, whose webhooks end with them; return how many. Those revoked
+    already are revoked anew: undoing what revoked them first does not bring them back."""
     revoked = tx.column(
         f"""UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id
             AND revoked_at IS NULL AND {condition} RETURNING id""",
         library_id=library_id,
         at=now(),
+        **values,
+    )
+    tx.run(
+        f"""UPDATE tokens SET revoked_at = :at WHERE library_id = :library_id
+            AND revoked_at >= :since AND revoked_at < :at AND {condition}""",
+        library_id=library_id,
+        at=now(),
+        since=now() - UNDO_KEPT,
         **values,
     )
     if revoked:
