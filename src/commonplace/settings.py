@@ -102,6 +102,9 @@ class Settings:
         "html: keep pages as they were fetched, compressed, to show them and to read them anew "
         "(`commonplace reextract`). off: only their text is stored.",
     )
+    keep_images: int = setting(
+        0, "Megabytes of images to keep of each saved page, and show in it. 0: none."
+    )
     fetch_max_mb: int = setting(64, "Maximum size of a fetched page or document, in MB.")
     media_max_mb: int = setting(2048, "Maximum size of a fetched recording, in MB.")
 

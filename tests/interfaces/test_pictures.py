@@ -215,3 +215,25 @@ async def test_nothing_of_the_original_file_is_passed_on(house_with: Any, tmp_pa
         found = await house.app.uploads._pictures.of_file(file, "image/jpeg")
     assert b"secrets" not in found.data and b"script" not in found.data
     assert Image.open(io.BytesIO(found.data)).size == (150, 300), "turned as the camera was held"
+
+
+async def test_images_of_a_page_are_kept_up_to_a_size(house_with: Any, web: WebServer) -> None:
+    figure = f'<figure><img src="{web.url}/in.png" alt="An otter &lt;b&gt;"></figure>'
+    web.pages |= {"/a": page(article("", figure)), "/in.png": page(drawn(), "image/png")}
+    async with house_with(keep_images=1, fetch_allow_hosts=web.host) as house:
+        async with house.client("owner") as owner:
+            item_id = (await add(owner, f"{web.url}/a"))["user_item_id"]
+        [kept] = await house.app.files.images(house.owner, item_id)
+        async with await browser(house, house.owner.person_id) as person:
+            text = (await person.get(f"/items/{item_id}")).text
+            source = text.partition('<img src="')[2] and f"/images/{kept.id}"
+            assert source in text and web.url + "/in.png" not in text
+            assert '<span class="caption">An otter &lt;b&gt;</span>' in text
+            path = f"/items/{item_id}/images/{kept.id}"
+            assert (await person.get(path)).headers["content-type"] == "image/webp"
+        async with await browser(house, house.stranger.person_id) as other:
+            assert (await other.get(path)).status_code == 404
+        assert (
+            await house.app.library._sources._pictures.of_text(f"![a]({web.url}/in.png)", 99, "")
+            == ()
+        )

@@ -83,6 +83,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/items/{item_id}/retry"): Row("item", writes=True),
     ("GET", "/items/{item_id}/page"): Row("item", answer=404),  # it was not fetched
     ("GET", "/items/{item_id}/thumbnail"): Row("item", answer=404),  # of notes there is none
+    ("GET", "/items/{item_id}/images/{image_id}"): Row("item", answer=404),  # none is kept
     ("GET", "/items/{item_id}/original"): Row("item", answer=404),  # originals are not kept here
     ("GET", "/items/{item_id}/pages/{page}"): Row("item", answer=404),  # the same
     ("POST", "/items/{item_id}/notes"): Row(

@@ -26,6 +26,7 @@ class Fetched:
 
 class FileRole(StrEnum):
     PAGE = "page"  # the answer that the text was read from, gzipped
+    IMAGE = "image"  # one that the text shows, as WebP
     PICTURE = "picture"  # a small one, as WebP
 
 

@@ -235,7 +235,10 @@ class Sources:
                 canonical=_canonical_address(fetched.url, found.address),
                 files=await self._archived(fetched, kind),
             )
-            if found.pictures or kind == HTML:
+            if kind == HTML:
+                most = self._settings.keep_images * MEGABYTE
+                images = await self._pictures.of_text(found.text, most, queue)
+                content = replace(content, files=content.files + images)
                 return await self._pictured(content, found, queue)
             picture = await self._pictures.of_file(fetched.path, kind, fetched.url, queue)
             return with_picture(content, picture)

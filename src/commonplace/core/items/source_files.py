@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from commonplace.core.people.authorization import READ, Service, verb
 from commonplace.errors import NotFound
-from commonplace.model import Caller, Content, ItemRef, SourceFile, new_id, now
+from commonplace.model import Caller, Content, FileRole, ItemRef, SourceFile, new_id, now
 from commonplace.ports import Blobs
 
 _LARGEST = 100_000_000  # bytes of a page, unpacked
@@ -74,6 +74,12 @@ class SourceFiles(Service):
         if found is None:
             raise NotFound("The item has no picture.")
         return found
+
+    @verb(READ, "read", target="item_id")
+    async def images(self, caller: Caller, item_id: str) -> list[SourceFile]:
+        """Return the images that were kept of an item's text."""
+        item = await self._store.items.get(caller.scope, ItemRef.parse(item_id))
+        return await self._store.source_files.of_item(caller.scope, item.id, FileRole.IMAGE)
 
     async def read(self, file: SourceFile) -> bytes:
         async with self.open(file) as path:

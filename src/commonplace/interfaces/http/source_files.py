@@ -34,6 +34,15 @@ async def thumbnail(services: Services, caller: Caller, item_id: str) -> Respons
     return Response(body, headers=_PICTURE, media_type="image/webp")
 
 
+async def kept_image(services: Services, caller: Caller, item_id: str, image_id: str) -> Response:
+    """Return an image that an item's text shows."""
+    for file in await services.files.images(caller, item_id):
+        if file.id == image_id:
+            body = await services.files.read(file)
+            return Response(body, headers=_PICTURE, media_type="image/webp")
+    raise NotFound("The item has no such image.")
+
+
 async def saved_page(services: Services, caller: Caller, item_id: str) -> Response:
     """Return the page that an item's text was read from."""
     file = await services.files.find(caller, item_id, FileRole.PAGE)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import nh3
@@ -18,6 +18,7 @@ from commonplace.text.chunking import FENCE
 from commonplace.text.front_matter import split_front_matter
 from commonplace.text.snippets import Part
 
+NO_IMAGES: Mapping[str, str] = {}
 TAGS = {
     "p",
     "br",
@@ -48,9 +49,11 @@ TAGS = {
     "sup",
     "sub",
     "input",
+    "img",
 }
 ATTRIBUTES = {
     "a": {"href", "title"},
+    "img": {"src", "alt", "loading"},
     "ol": {"start"},
     "span": {"class"},
     "li": {"class"},
@@ -69,10 +72,14 @@ _NEWLINE = re.compile(r"(\r\n?|\n)")
 
 class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
-        """Render a link instead of the image: loading it would tell its host who reads."""
+        """Render the image if it was kept, with its text as caption; else a link: loading it would
+        tell its host who reads."""
         token = tokens[idx]
         words = self.renderInlineAsText(token.children, options, env) if token.children else ""
         source = web_address(str(token.attrGet("src") or ""))
+        if kept := env.get("images", {}).get(source):
+            shown = f'<img src="{escape(kept)}" alt="{escape(words)}" loading="lazy">'
+            return f'{shown}<span class="caption">{escape(words)}</span>' if words else shown
         label = escape(words or "picture")
         return (
             f'<a href="{escape(source)}"><span class="picture">{label}</span></a>'
@@ -175,9 +182,14 @@ def without_front_matter(text: str) -> str:
     return f"{shown}\n\n{rest}"
 
 
-def beginning(text: str, title: str = "", highest: int | None = None) -> Markup:
+def beginning(
+    text: str,
+    title: str = "",
+    highest: int | None = None,
+    images: Mapping[str, str] = NO_IMAGES,
+) -> Markup:
     """Render a text, or its first passage: without the title, which its page says already."""
-    return rendered(without_title(without_front_matter(text), title), highest)
+    return rendered(without_title(without_front_matter(text), title), highest, images)
 
 
 def _boxes_at(text: str) -> list[int]:
@@ -238,11 +250,14 @@ def _left_open(text: str) -> tuple[str, str, str]:
     return fence, mark, head if _HEAD.match(head) else ""
 
 
-def rendered(text: str, highest: int | None = None) -> Markup:
-    """`highest`: heading of the whole that this is a part of."""
+def rendered(
+    text: str, highest: int | None = None, images: Mapping[str, str] = NO_IMAGES
+) -> Markup:
+    """`highest`: heading of the whole that this is a part of. `images`: the addresses of kept ones,
+    by those in the text."""
     highest = highest_heading(text) if highest is None else highest
     clean = nh3.clean(
-        _MD.render(text),
+        _MD.render(text, {"images": images}),
         tags=TAGS,
         attributes=ATTRIBUTES,
         tag_attribute_values={"input": {"type": {"checkbox"}}},

@@ -1,7 +1,7 @@
 """The page of one item: text, notes, links, versions, actions."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from starlette.responses import FileResponse, Response
 from commonplace.core.entities.annotations import Annotation, beside, quoted
 from commonplace.core.items.item_parts import part_of
 from commonplace.errors import NotFound
-from commonplace.interfaces.http.source_files import saved_page, thumbnail
+from commonplace.interfaces.http.source_files import kept_image, saved_page, thumbnail
 from commonplace.interfaces.web.jinja import web_address
 from commonplace.interfaces.web.live import states
 from commonplace.interfaces.web.markdown_html import (
@@ -55,6 +55,10 @@ async def show(request: WebRequest) -> Response:
     original = await services.originals.find(caller, item.id)
     around = (await services.graph.relations(caller, item.id, limit=LINKS)).reached
     annotations = _placed(await services.annotations.of(caller, item.id), reading.sections)
+    images = {
+        file.url: f"/items/{item.public_id}/images/{file.id}"
+        for file in await services.files.images(caller, item.id)
+    }
     passages = {section.position for section in reading.sections}
     return request.page(
         "item.html",
@@ -62,10 +66,10 @@ async def show(request: WebRequest) -> Response:
         item=item,
         place=await place_in_list(request, item),
         # In a thread: a book takes seconds, and others are waiting.
-        sections=await asyncio.to_thread(_passages, reading),
+        sections=await asyncio.to_thread(_passages, reading, images),
         whole=None
         if reading.sections
-        else await asyncio.to_thread(beginning, reading.text, item.title),
+        else await asyncio.to_thread(beginning, reading.text, item.title, images=images),
         editable=is_editable(item),
         by_passage=by_passage(reading),
         boxes=await asyncio.to_thread(lambda: len(box_lines(reading.text))),
@@ -97,7 +101,7 @@ async def show(request: WebRequest) -> Response:
     )
 
 
-def _passages(reading: FullItem) -> list[tuple[Section, Markup]]:
+def _passages(reading: FullItem, images: Mapping[str, str]) -> list[tuple[Section, Markup]]:
     """Return each passage with its text. Notes of tasks are searched with the text, but shown below
     it."""
     noted = searchable(reading.item, "").strip()
@@ -114,9 +118,9 @@ def _passages(reading: FullItem) -> list[tuple[Section, Markup]]:
     return [
         (
             section,
-            rendered(text, highest)
+            rendered(text, highest, images)
             if section.position
-            else beginning(text, reading.item.title, highest),
+            else beginning(text, reading.item.title, highest, images),
         )
         for section, text in zip(reading.sections, resumed(said), strict=True)
         if text.strip()
@@ -274,6 +278,12 @@ async def small_picture(request: WebRequest) -> Response:
     return await thumbnail(request.services, request.caller, request.path("item_id"))
 
 
+async def image(request: WebRequest) -> Response:
+    return await kept_image(
+        request.services, request.caller, request.path("item_id"), request.path("image_id")
+    )
+
+
 async def version(request: WebRequest) -> Response:
     """Show an earlier version: the changes that followed, or its text."""
     revision = whole_number(request.path("revision")) or 0  # which none has
@@ -310,5 +320,6 @@ ROUTES = (
     get("/items/{item_id}/page", page),
     get("/items/{item_id}/pages/{page}", picture),
     get("/items/{item_id}/thumbnail", small_picture),
+    get("/items/{item_id}/images/{image_id}", image),
     get("/items/{item_id}/versions/{revision}", version),
 )
