@@ -231,7 +231,12 @@ ELSEWHERE = {  # pages without a row of the table
 }
 NO_PAGES = {  # streams, files, and a page that clients lead to: see test_consent.py
     *("/events", "/connect/live", "/connect/{token_id}/live", "/items/{item_id}/original"),
-    *("/items/{item_id}/page", "/items/{item_id}/pages/{page}", "/oauth/authorize"),
+    *(
+        "/items/{item_id}/thumbnail",
+        "/items/{item_id}/page",
+        "/items/{item_id}/pages/{page}",
+        "/oauth/authorize",
+    ),
 }
 CHOSEN = {("/items", "item"), ("/tags", "tag"), ("/connect", "folder")}  # which may be missing
 TEXTS = {"text", "content", "summary"}  # names of text areas
