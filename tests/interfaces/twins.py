@@ -258,7 +258,7 @@ def _shown(answer: httpx.Response) -> Any:
     headers = {
         name: value
         for name, value in answer.headers.items()
-        if name not in ("date", "content-length")
+        if name not in ("date", "content-length", "x-request-id")
     }
     is_json = answer.headers.get("content-type", "").startswith("application/json")
     return [answer.status_code, headers, answer.json() if is_json else answer.text]

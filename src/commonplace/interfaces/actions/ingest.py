@@ -29,7 +29,7 @@ def _check_kind(kind: object) -> object:
     return kind
 
 
-class Ingest(Input):
+class IngestSource(Input):
     kind: Annotated[
         str,
         OneOf(("url", "text")),
@@ -49,7 +49,7 @@ class Ingest(Input):
     auto_transform: Annotated[bool, about("Let a model write summary, key points and tags")] = False
 
     @model_validator(mode="after")
-    def _check_fields_of_kind(self) -> "Ingest":
+    def _check_fields_of_kind(self) -> "IngestSource":
         other = "url" if self.kind == "text" else "text"
         if getattr(self, other) is not None:
             raise ValueError(
@@ -74,14 +74,14 @@ class Ingest(Input):
         )
 
 
-class IngestPage(Ingest):
+class Ingest(IngestSource):
     html: Annotated[
         Annotated[str, chars(1, LONGEST_PAGE), NOT_BLANK] | None,
         about("With kind=url: the page as your browser shows it, up to 8 MB; nothing is fetched"),
     ] = None
 
     @model_validator(mode="after")
-    def _check_page(self) -> "IngestPage":
+    def _check_page(self) -> "Ingest":
         if self.html is None:
             return self
         if self.kind == "text":

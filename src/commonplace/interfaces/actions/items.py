@@ -34,7 +34,7 @@ from commonplace.interfaces.actions.fields import (
     number,
     patch_of,
 )
-from commonplace.interfaces.actions.ingest import Ingest, IngestPage
+from commonplace.interfaces.actions.ingest import Ingest, IngestSource
 from commonplace.interfaces.actions.media import ERROR, MEDIA, PROGRESS, SOURCE, thumbnail_url
 from commonplace.interfaces.actions.shapes import (
     Call,
@@ -364,7 +364,7 @@ ACTIONS = (
     Action(
         "add_to_knowledge",
         "Add a text or the content of a URL",
-        IngestPage,
+        Ingest,
         "library.add",
         ADDED,
         "POST /api/v1/ingest",
@@ -373,7 +373,7 @@ ACTIONS = (
             "user's library. status=ready: searchable now; transcribing: its text follows. Saving "
             "the same URL again returns the existing item. Files: REST /api/v1/uploads.",
             as_json,
-            input=Ingest,
+            input=IngestSource,
             shape=ADDED_TOOL,
             open_world=True,
         ),

@@ -237,8 +237,8 @@ async def refresh(
         bool, typer.Option("--all", help="All pages, with a pause between requests to a host.")
     ] = False,
 ) -> None:
-    """Fetch an item's page again, or those of all items. Pages that are gone at two runs of --all
-    in a row are archived."""
+    """Fetch an item's page again. --all fetches those of all items, and archives pages that are
+    gone at two runs in a row."""
     if every == (item_id is not None):
         raise Invalid("Name an item, or give --all.")
     if item_id is not None:
