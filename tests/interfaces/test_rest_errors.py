@@ -153,6 +153,7 @@ async def test_what_is_too_long_is_told_in_characters(owner: httpx.AsyncClient) 
         ("GET", "/api/v1/items?page=0", None, "`page` must be at least 1."),
         ("GET", "/api/v1/items?page=one", None, "`page` must be a whole number."),
         ("GET", "/api/v1/items?in_kb=maybe", None, "`in_kb` must be true, false or any."),
+        ("GET", "/api/v1/items?archived=1", None, "`archived` must be true, false or any."),
         (
             "GET",
             "/api/v1/disks?scope=x",

@@ -4,11 +4,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
-from pydantic import (
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-)
+from pydantic import BeforeValidator
 
 from commonplace import model
 from commonplace.interfaces.actions.action import Action, Tool
@@ -91,14 +87,18 @@ class Paged(Input):
         return (self.page - 1) * self.per_page
 
 
-def _any(value: object, to_bool: ValidatorFunctionWrapHandler) -> object:
-    try:
-        return None if value == "any" else to_bool(value)
-    except ValidationError:
-        raise ValueError("must be true, false or any") from None
+_CHOICES = {"true": True, "false": False, "any": None}
 
 
-Choice = Annotated[bool | None, WrapValidator(_any)]
+def _choose(value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if (word := str(value).lower()) not in _CHOICES:
+        raise ValueError("must be true, false or any")
+    return _CHOICES[word]
+
+
+Choice = Annotated[bool | None, BeforeValidator(_choose)]
 
 
 class ListItems(Paged):
