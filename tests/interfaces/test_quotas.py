@@ -124,6 +124,30 @@ async def test_servers_that_add_at_once_store_no_more_than_the_quota(
             assert len(await titles(two)) == 7
 
 
+async def test_what_servers_delete_and_restore_at_once_is_counted_once(
+    data_dir: Path, either_engine: Engine
+) -> None:
+    settings = Settings(data_dir=data_dir, embedder="static", **NO_LIMITS, **either_engine)
+    async with open_house(data_dir, **either_engine) as house, open_app(settings) as second:
+        apps = [house.app, second]
+        ids = [(await house.add(f"Note {n}"))[0] for n in range(24)]
+        for item in ids[:16]:
+            await house.app.library.delete(house.owner, item)
+        await asyncio.gather(
+            *(app.trash.delete(house.owner, item) for item in ids[:16] for app in apps),
+            *(app.trash.restore(house.owner, item) for item in ids[:8] for app in apps),
+            *(
+                app.library.delete(house.owner, item, permanent=True)
+                for item in ids[16:]
+                for app in apps
+            ),
+            return_exceptions=True,
+        )
+        kept = await held(house)
+        await house.app.store._db.write(usage.recount)
+        assert kept == await held(house)
+
+
 async def test_sections_and_megabytes_have_quotas_too(
     data_dir: Path, either_engine: Engine
 ) -> None:

@@ -35,8 +35,11 @@ def require_folders(tx: Tx, library_id: str, folder_ids: Collection[str]) -> Non
         raise NotFound("Folder not found", folder_ids=missing)
 
 
-def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
-    """Return the items and the notes on them, which move and go with them."""
+def with_notes(
+    tx: Tx, library_id: str, item_ids: Sequence[str], *, lock: bool = False
+) -> list[str]:
+    """Return the items and the notes on them, which move and go with them. `lock`: only those that
+    nobody else has deleted, or deletes now."""
     found, new = list(item_ids), list(item_ids)
     while new:
         new = [
@@ -49,4 +52,12 @@ def with_notes(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
             if note_id not in found
         ]
         found += new
-    return found
+    if not lock or tx.engine == "sqlite":
+        return found
+    there = tx.column(
+        """SELECT id FROM items WHERE library_id = :library_id AND id IN :ids
+           ORDER BY id FOR UPDATE""",
+        library_id=library_id,
+        ids=found,
+    )
+    return [item_id for item_id in found if item_id in there]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from commonplace.database import Tx, usage
 from commonplace.database.columns import as_json
-from commonplace.errors import Conflict, Invalid
+from commonplace.errors import Conflict, Invalid, NotFound
 from commonplace.model import (
     SUPERSEDED,
     Did,
@@ -87,7 +87,7 @@ def delete_items(
     """Move items with their notes to the trash. `permanent`: delete them for good, and contents
     that nothing needs any more."""
     library_id = scope.library_id
-    deleted = item_folders.with_notes(tx, library_id, item_ids)
+    deleted = item_folders.with_notes(tx, library_id, item_ids, lock=True)
     if not permanent:
         disks.note_unpublished(tx, scope, deleted)
     log.record_deleted(tx, library_id, deleted, scope.actor)
@@ -322,12 +322,9 @@ def _keep(tx: Tx, library_id: str, kept: Sequence[_Row] | Iterator[_Row]) -> Non
 def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
     """Write the rows of an item in the trash, and of its notes, again."""
     library_id = scope.library_id
-    key = {"library_id": library_id, "item_id": item_id}
-    ids = tx.column(
-        """SELECT item_id FROM trash WHERE library_id = :library_id
-           AND (item_id = :item_id OR deleted_with = :item_id)""",
-        **key,
-    )
+    ids = _entries_to_take(tx, library_id, [item_id])
+    if item_id not in ids:
+        raise NotFound(f"{ItemRef(id=item_id).missing[:-1]} in the trash.")
     if _live(tx, library_id, ids):
         raise Conflict(
             "An import has added this item again. Delete that one before you restore this one."
@@ -462,14 +459,20 @@ def _correct(tx: Tx, library_id: str, item_id: str, told: Json) -> None:
         )
 
 
-def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
-    """Delete entries with their notes, and contents that nothing needs any more."""
-    ids = tx.column(
-        """SELECT item_id FROM trash WHERE library_id = :library_id
-           AND (item_id IN :ids OR deleted_with IN :ids)""",
+def _entries_to_take(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[str]:
+    """Return entries with their notes, which nobody else can take out of the trash now."""
+    lock = " ORDER BY item_id FOR UPDATE" if tx.engine == "postgres" else ""
+    return tx.column(
+        f"""SELECT item_id FROM trash WHERE library_id = :library_id
+            AND (item_id IN :ids OR deleted_with IN :ids){lock}""",
         library_id=library_id,
         ids=list(item_ids),
     )
+
+
+def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
+    """Delete entries with their notes, and contents that nothing needs any more."""
+    ids = _entries_to_take(tx, library_id, item_ids)
     held = tx.column(
         """SELECT DISTINCT content_id FROM trash_rows WHERE library_id = :library_id
            AND item_id IN :ids AND content_id IS NOT NULL""",
