@@ -399,6 +399,20 @@ async def test_jobs_that_are_restored_from_the_trash_or_a_backup_are_found(
     assert [each.id for each in await lease("w", "embed", limit=9, seconds=60)] == [job.id]
 
 
+async def test_a_librarys_index_is_made_by_one_worker_at_a_time(ann: Library, bob: Library) -> None:
+    jobs = ann.store.jobs
+    own = [Job(new_id(), ann.id, None, "index") for _ in range(3)]
+    await jobs.enqueue([*own, Job(new_id(), bob.id, None, "index")])
+    taken = await jobs.lease("w1", "index", limit=9, seconds=60)
+    assert sorted(job.library_id for job in taken) == sorted([ann.id, bob.id])
+    assert await jobs.lease("w2", "index", limit=9, seconds=60) == []
+    for left in (2, 1, 0):
+        [held] = [job for job in taken if job.library_id == ann.id]
+        await jobs.finish("w1", [held])
+        taken = await jobs.lease("w1", "index", limit=9, seconds=60)
+        assert len(taken) == min(left, 1)
+
+
 async def test_feeds_are_leased_by_turns_of_their_libraries(ann: Library, bob: Library) -> None:
     feeds, at = ann.store.feeds, now()
     for library, count in ((ann, 3), (bob, 1)):

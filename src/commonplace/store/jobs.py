@@ -224,6 +224,9 @@ class Jobs(Table):
             worker=worker,
             **_keys(jobs),
         )
+        for job in jobs:
+            if job.kind == INDEX:  # the next one of the library waits for it
+                job_queues.note(tx, job.library_id, INDEX, now())
 
     @writes
     def fail(

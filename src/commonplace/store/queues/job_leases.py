@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from commonplace.database import Tx
 from commonplace.database.columns import micros
-from commonplace.model import EventType, Job
+from commonplace.model import INDEX, EventType, Job
 from commonplace.store import rows
 from commonplace.store.events import log
 from commonplace.store.queues import job_queues
@@ -62,6 +62,9 @@ def take(
     if again:
         ready = again[:1] if first else []
         ends += [time for _ in again[len(ready) :]]
+    if kind == INDEX:  # one at a time: two would make and drop the same indexes
+        waiting = [] if ends else waiting[:1]
+        ready = ready[: 0 if ends else 1]
     ready = ready[:limit]
     until = at + timedelta(seconds=seconds)
     taken = rows.every(
