@@ -148,6 +148,33 @@ async def test_a_server_starts_while_its_replica_is_down(data_dir: Path, pair: P
         assert await found(owner, "okapi forest") == {"Okapi"}
 
 
+async def test_what_a_worker_has_told_is_there_to_be_read(house: House, pair: Pair) -> None:
+    async with house.client("owner") as owner:
+        [item] = (await owner.get("/api/v1/items")).json()["items"]
+        events = (await owner.get("/api/v1/events")).json()
+        pair.replica.catch_up(pair.primary)
+        pair.replica.ask("SELECT pg_wal_replay_pause()")
+        try:
+            # As a worker: nobody has called it.
+            found = await house.app.library.find(house.owner, item["id"])
+            assert found is not None
+            await house.app.store.items.update(
+                house.owner.scope,
+                found.id,
+                {"title": "Read by now"},
+                expected_revision=None,
+                sections=None,
+                stamp="",
+                jobs=(),
+            )
+            answer = await owner.get("/api/v1/events", params={"after": events["next"]})
+            assert [event["item_id"] for event in answer.json()["events"]] == [item["id"]]
+            read = (await owner.get(f"/api/v1/items/{item['id']}")).json()
+            assert read["title"] == "Read by now"
+        finally:
+            pair.replica.ask("SELECT pg_wal_replay_resume()")
+
+
 async def test_what_is_unpublished_is_gone_for_others_at_once(house: House, pair: Pair) -> None:
     async with house.client("owner") as owner, house.client("stranger") as stranger:
         item = await add(owner, "Okapi")

@@ -57,8 +57,14 @@ def counted(work: Callable[..., T], route: Route | None) -> Callable[..., T]:
 
 
 def writes(tx: Tx, library_id: str) -> int | None:
-    """Return how often the library was written to. None: there is no such library."""
-    found: int | None = tx.scalar("SELECT writes FROM usage WHERE library_id = :id", id=library_id)
+    """Return a number that grows with the library's writes and events: a worker's writes have
+    events only. None: there is no such library."""
+    found: int | None = tx.scalar(
+        """SELECT u.writes + coalesce(
+               (SELECT c.last FROM event_counters AS c WHERE c.library_id = u.library_id), 0)
+           FROM usage AS u WHERE u.library_id = :id""",
+        id=library_id,
+    )
     return found
 
 
