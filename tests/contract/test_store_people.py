@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from commonplace.database import Tx
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import Capability, Event, Invitation, Person, Role, WebSession, new_id, now
 from commonplace.store import Store
@@ -139,6 +140,22 @@ async def test_the_log_keeps_the_newest_thousand_lines(ann: Library) -> None:
     assert [e.action for e in kept] == [str(n) for n in reversed(range(5, 1005))]
 
 
+def _naming(tx: Tx, name: str) -> set[str]:
+    """The columns of all tables that have a name in some row."""
+    columns = (
+        """SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c
+           WHERE m.type = 'table'"""
+        if tx.engine == "sqlite"
+        else """SELECT table_name::text, column_name::text FROM information_schema.columns
+                WHERE table_schema = current_schema()"""
+    )
+    return {
+        f"{table}.{column}"
+        for table, column in tx.tuples(columns)
+        if tx.one(f"SELECT 1 FROM {table} WHERE CAST({column} AS TEXT) = :name", name=name)
+    }
+
+
 async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alone(
     store: Store, ann: Library, bob: Library
 ) -> None:
@@ -163,6 +180,7 @@ async def test_a_person_goes_with_their_library_once_it_is_empty_and_theirs_alon
         await store.people.delete(bob.id)
     assert await store.trash.delete_some(bob.id) == 1
     await store.people.delete(bob.id)
+    assert await store._db.read(_naming, bob.id) == set()
     assert [person.id for person in await store.people.all()] == [ann.id]
     for digest in ("bob's own", "bob's in ann's"):
         assert await store.tokens.by_digest(digest) is None

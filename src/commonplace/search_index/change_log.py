@@ -47,6 +47,13 @@ def note(tx: Tx, items: Sequence[tuple[str, str]]) -> None:
             tx.run(statement, seq=seq - KEPT)
 
 
+def drop_library(tx: Tx, library_id: str) -> None:
+    """Delete what names a library. The numbers go on: no reader may be ahead of the last."""
+    note(tx, [("", "")])
+    for table in ("changes", "forgotten"):
+        tx.run(f"DELETE FROM {table} WHERE library_id = :library_id", library_id=library_id)
+
+
 def since(tx: Tx, library_id: str, mark: int | None) -> ChangeBatch:
     """Return the changes from the mark on; with None, only where to continue."""
     found = tx.all(_UNSEEN, library_id=library_id, mark=mark)

@@ -128,7 +128,7 @@ class InMemoryIndex(SectionIndex):
             return list(self._libraries.values())
 
     def drop_library(self, tx: Tx, library_id: str) -> None:
-        """Its rows go with the library's."""
+        change_log.drop_library(tx, library_id)
 
     def forget(self, library_id: str) -> None:
         with self._guard:
