@@ -201,6 +201,11 @@ class Extractor(Closable, Protocol):
     async def parse_feed(self, path: Path, url: str, *, queue: str = "") -> Feed:
         """Read the file's entries. Raises IngestFailed when it is not a feed."""
 
+    async def read_export(self, path: Path, into: Path, *, name: str = "", queue: str = "") -> Path:
+        """Read another program's export. Writes its attachments to the folder `into`, each named by
+        a number, and returns the file there with its entries (see `read_saved`). Raises
+        IngestFailed when it is not one."""
+
 
 class Videos(Protocol):
     """YouTube videos: their captions, and their audio where they have none."""

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from commonplace.core.transfer.bookmarks import Saved, read
-from commonplace.errors import Invalid
+from commonplace.adapters.exports import export
+from commonplace.adapters.exports.parts import NO_ADDRESS
+from commonplace.adapters.extract.input_file import Caps, Source
+from commonplace.errors import IngestFailed
+from commonplace.model import Saved, read_saved
 
 NETSCAPE = """<!DOCTYPE NETSCAPE-Bookmark-file-1>
 <META HTTP-EQUIV="Content-Type" CONTENT="text/html; charset=UTF-8">
@@ -41,6 +44,12 @@ KARAKEEP = """{"bookmarks": [
  {"createdAt": 1700000003, "title": "Picture", "tags": [], "content": {"type": "asset"}}]}"""
 
 
+def read(file: Path) -> list[Saved]:
+    (into := file.with_suffix(".read")).mkdir()
+    export(Source(file, "", name=file.name), Caps(), str(into))
+    return list(read_saved(into / "saved.jsonl", 10_000_000))
+
+
 def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -65,6 +74,7 @@ def at(seconds: int) -> datetime:
                     folder="Bookmarks bar/Cooking",
                     at=at(1700000002),
                 ),
+                Saved("Not a page", lost=NO_ADDRESS),
                 Saved("http://b.example/", "http://b.example/"),
             ],
         ),
@@ -72,8 +82,19 @@ def at(seconds: int) -> datetime:
             "ril_export.html",
             POCKET,
             [
-                Saved("Herons", "https://a.example/x", tags=("birds", "rivers"), at=at(1700000001)),
-                Saved("https://b.example/y", "https://b.example/y", at=at(1700000002)),
+                Saved(
+                    "Herons",
+                    "https://a.example/x",
+                    tags=("birds", "rivers"),
+                    folder="Unread",
+                    at=at(1700000001),
+                ),
+                Saved(
+                    "https://b.example/y",
+                    "https://b.example/y",
+                    folder="Read Archive",
+                    at=at(1700000002),
+                ),
             ],
         ),
         (
@@ -93,6 +114,7 @@ def at(seconds: int) -> datetime:
                     text="By Ann Weir\n\n> First line\n> second line\n\nMy thought\n\n> Another",
                     tags=("water", "nature"),
                     at=datetime(2024, 3, 1, 8, tzinfo=UTC),
+                    author="Ann Weir",
                 ),
                 Saved("Untold", text="> Alone"),
             ],
@@ -113,12 +135,12 @@ def at(seconds: int) -> datetime:
             "karakeep.json",
             KARAKEEP,
             [
-                Saved("Herons", "https://a.example/x", tags=("birds",), at=at(1700000001)),
                 Saved(
-                    "Note on Herons",
-                    text="Read twice.\n\n<https://a.example/x>",
+                    "Herons",
+                    "https://a.example/x",
                     tags=("birds",),
                     at=at(1700000001),
+                    note="Read twice.",
                 ),
                 Saved(
                     "Idea", text="Build a hide.\n\nBy the weir.", tags=("mine",), at=at(1700000002)
@@ -150,7 +172,7 @@ def test_half_an_emoji_that_a_program_cut_off_is_no_text(tmp_path: Path) -> None
     (tmp_path / "k.json").write_text(
         r'{"bookmarks": [{"title": "Zero \u0000 and half \ud83d", "tags": ["\ud83d"], "note": "Kept \udc00."}]}'
     )
-    assert read(tmp_path / "k.json") == [Saved("Zero  and half ?", text="Kept ?.", tags=("?",))]
+    assert read(tmp_path / "k.json") == [Saved("Zero and half ?", text="Kept ?.", tags=("?",))]
 
 
 @pytest.mark.parametrize(
@@ -169,5 +191,5 @@ def test_what_is_no_export_is_refused_with_the_formats_that_are_known(
     tmp_path: Path, name: str, content: str
 ) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(Invalid, match="Karakeep"):
+    with pytest.raises(IngestFailed, match="Karakeep"):
         read(tmp_path / name)

@@ -40,7 +40,7 @@ def cli(data_dir: Path, web: WebServer) -> Commands:
 def bookmarks(tmp_path: Path, web: WebServer) -> Path:
     (file := tmp_path / "bookmarks.html").write_text(
         f'<DL><DT><H3>Animals</H3><DL><DT><A HREF="{web.url}/otter" ADD_DATE="1700000001" TAGS="wet">Otters</A>'
-        f'<DT><A HREF="{web.url}/missing">Gone</A></DL><DT><A HREF="{web.url}/heron">Herons</A></DL>'
+        f'<DT><A HREF="{web.url}/missing" ADD_DATE="1700000002" TAGS="old">Gone</A><DD>Words on lost pages</DL><DT><A HREF="{web.url}/heron">Herons</A></DL>'
     )
     return file
 
@@ -74,21 +74,22 @@ def test_of_several_those_that_fail_are_named_and_the_others_are_kept(
     assert listed(cli).keys() == {"About otter"}
 
 
-def test_bookmarks_come_with_their_folders_tags_and_dates_and_failures_are_named(
+def test_bookmarks_come_with_what_their_owner_wrote_also_those_whose_page_is_gone(
     cli: Commands, bookmarks: Path, web: WebServer
 ) -> None:
     result = cli.run("import", bookmarks, "--json")
-    assert result.exit_code == 1
     answer = json.loads(result.stdout)
-    assert (answer["added"], answer["folders"]) == (2, 1)
-    assert [failed["path"] for failed in answer["skipped"]] == [f"{web.url}/missing"]
+    assert (result.exit_code, answer["added"], answer["folders"]) == (0, 3, 1)
+    assert [each["path"] for each in answer["unreachable"]] == [f"{web.url}/missing"]
     assert "404" in result.stderr
-    [otter] = listed(cli, "--folder", "Animals").values()
-    assert (otter["title"], otter["tags"], otter["created_at"][:10]) == (
-        "About otter",
-        ["wet"],
-        "2023-11-14",
-    )
+    found = listed(cli, "--folder", "Animals")
+    assert found.keys() == {"Otters", "Gone", "Words on lost pages"}
+    otter, gone = found["Otters"], found["Gone"]
+    assert (otter["tags"], otter["created_at"][:10]) == (["wet"], "2023-11-14")
+    assert (gone["tags"], gone["created_at"][:10]) == (["old"], "2023-11-14")
+    assert (otter["source_status"], gone["source_status"]) == (None, "unreachable")
+    assert cli.json("search", "lost pages", "--mode", "keyword")["hits"]
+    assert cli.json("search", "roots of alders")["hits"]
 
 
 def test_minutes_that_are_used_up_keep_recordings_out_and_nothing_else(
@@ -110,7 +111,7 @@ def test_minutes_that_are_used_up_keep_recordings_out_and_nothing_else(
         1,
         [f"{web.url}/missing"],
     )
-    assert listed(cli).keys() == {"About otter", "About heron"}
+    assert listed(cli).keys() == {"About otter", "Herons"}
 
 
 def test_an_import_goes_on_where_it_was(cli: Commands, bookmarks: Path, web: WebServer) -> None:
@@ -118,9 +119,15 @@ def test_an_import_goes_on_where_it_was(cli: Commands, bookmarks: Path, web: Web
     asked = [request.path for request in web.requests]
     web.pages["/missing"] = page(PAGE.format("coot"))
     answer = cli.json("import", bookmarks)
-    assert (answer["added"], answer["unchanged"], answer["skipped"]) == (1, 2, [])
+    assert (answer["added"], answer["changed"], answer["unchanged"]) == (0, 1, 2)
+    assert answer["unreachable"] == []
     assert [request.path for request in web.requests][len(asked) :] == ["/missing"]
-    assert listed(cli).keys() == {"About otter", "About heron", "About coot"}
+    found = listed(cli)
+    assert found.keys() >= {"Otters", "Herons", "Gone"}
+    assert found["Gone"]["source_status"] == "changed"
+    hits = cli.json("search", "coot lives by the river", "--mode", "keyword")["hits"]
+    assert found["Gone"]["id"] in {hit["item_id"] for hit in hits}
+    assert cli.json("import", bookmarks)["unchanged"] == 3
 
 
 def test_highlights_become_notes_that_grow(cli: Commands, tmp_path: Path) -> None:
@@ -213,5 +220,6 @@ def test_feeds_are_followed_listed_and_left(cli: Commands, web: WebServer) -> No
     assert cli.json("feed", "remove", f"{web.url}/feed") == {"ok": True}
     assert cli.json("feed", "list")["feeds"] == []
     assert "feed list" in cli.fails("feed", "remove", feed["id"])
+    del web.pages["/feed"]
     assert "not a feed" in cli.fails("feed", "add", f"{web.url}/otter")
     assert "http" in cli.fails("feed", "add", "river.example/feed")

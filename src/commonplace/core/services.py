@@ -56,6 +56,7 @@ from commonplace.core.people.tokens import People
 from commonplace.core.search.search import EntitySearch, Search
 from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
+from commonplace.core.transfer.program_import import ProgramImport
 from commonplace.core.transfer.sample import Samples
 from commonplace.core.transfer.session_import import Sessions
 from commonplace.core.undo.recent_changes import RecentChanges
@@ -100,6 +101,7 @@ class Services:
     folders: Folders
     tags: Tags
     samples: Samples
+    program_import: ProgramImport
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
@@ -238,6 +240,10 @@ def build_services(
     handlers[INGEST] = IngestJobs(
         store, library, queued_items, uploads.read_queued, uploads.discard
     )
+    bulk_import = BulkImport(store, access, embedder, wake)
+    feeds = Feeds(store, access, fetcher, extractor, library, folders, settings)
+    sessions = Sessions(store, access, entities, memory, reflection)
+    annotations = Annotations(store, access, entities, editor)
     people, accounts = People(store, access), Accounts(store, access, limits)
     members = Members(store, access)
     clients = OAuthClients(store, limits, fetcher, settings)
@@ -256,17 +262,29 @@ def build_services(
         Invitations(store, accounts, passkeys, members),
         AccountDeletion(store, accounts, uploads),
         library,
-        BulkImport(store, access, embedder, wake),
+        bulk_import,
         folders,
         Tags(store, access),
         Samples(store, access, library, folders),
+        ProgramImport(
+            store,
+            access,
+            library,
+            bulk_import,
+            folders,
+            annotations,
+            uploads,
+            feeds,
+            sessions,
+            extractor,
+        ),
         queued_items,
         search,
         uploads,
         originals,
         files,
         PageUpdates(store, sources, files, editor, library),
-        Feeds(store, access, fetcher, extractor, library, folders, settings),
+        feeds,
         TranscriptionWebhooks(wake, settings),
         tasks,
         Planning(store, access, search, graph, similarity),
@@ -280,9 +298,9 @@ def build_services(
         RecentChanges(store, access, pipeline, editor, epics, trash),
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),
-        Sessions(store, access, entities, memory, reflection),
+        sessions,
         Versions(store, access, editor),
-        Annotations(store, access, entities, editor),
+        annotations,
         LibraryMap(store, access, embedder),
         Admin(store, access),
         Events(store, access, Poller(store)),

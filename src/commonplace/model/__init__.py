@@ -8,6 +8,7 @@ from commonplace.model.items import *
 from commonplace.model.memory import *
 from commonplace.model.oauth import *
 from commonplace.model.people import *
+from commonplace.model.saved import *
 from commonplace.model.search_results import *
 from commonplace.model.source_checks import *
 from commonplace.model.source_content import *

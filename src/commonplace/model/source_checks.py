@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from commonplace.model.ids import now
+from commonplace.model.ids import Json, now
 from commonplace.model.items import SOURCE_CHECK, Item
 
 # What was found at the address of an item when it was last fetched again.
@@ -11,12 +11,17 @@ UNCHANGED, CHANGED, MOVED, GONE, FAILED = "unchanged", "changed", "moved", "gone
 
 def mark_source(item: Item, status: str) -> Item:
     """Return an item with what was found at its address now, since when, and how often in a row."""
-    last = item.source_check
+    return replace(
+        item, metadata=item.metadata | {SOURCE_CHECK: found_at_source(status, item.source_check)}
+    )
+
+
+def found_at_source(status: str, last: Json) -> Json:
+    """Return the note of a check, after the `last` one."""
     again = last.get("status") == status
-    check = {
+    return {
         "status": status,
         "at": now().isoformat(),
         "since": last["since"] if again else now().isoformat(),
         "times": last["times"] + 1 if again else 1,
     }
-    return replace(item, metadata=item.metadata | {SOURCE_CHECK: check})

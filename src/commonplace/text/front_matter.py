@@ -42,6 +42,7 @@ class Note:
     title: str
     text: str
     front: Json = field(default_factory=dict)
+    at: datetime | None = None  # of its file
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -76,5 +76,9 @@ class FileExtractor:
         )
         return Feed(**answer | {"feeds": tuple(answer["feeds"])})
 
+    async def read_export(self, path: Path, into: Path, *, name: str = "", queue: str = "") -> Path:
+        await self._pool.ask("export", Source(path, "", name=name), queue, into=str(into))
+        return into / "saved.jsonl"
+
     async def close(self) -> None:
         await self._pool.close()

@@ -58,6 +58,10 @@ def _answer(verb: str, source: Source, caps: Caps, options: Json) -> Json:
             from commonplace.adapters.extract.pdf import picture
 
             return picture.draw(source, source.page)
+        if verb == "export":
+            from commonplace.adapters import exports
+
+            return exports.export(source, caps, **options)
         if verb == "draw":
             from commonplace.adapters.extract.picture import draw
 

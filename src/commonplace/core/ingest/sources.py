@@ -43,6 +43,7 @@ TITLE = 500
 SPEECH = ("audio/", "video/")
 _SAME_SITE = ("www", "m", "mobile", "amp")  # labels of hosts that show the same pages
 HTML = "text/html"
+STAND_IN = "stand_in"  # in `about`: a text in the place of a page that could not be read
 VALIDATORS = "validators"  # in `about`: of the answer that a text was read from
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 

@@ -77,6 +77,21 @@ class Feeds(Service):
             )
         )
 
+    @verb(WRITE, "subscribe", target="url")
+    async def follow(self, caller: Caller, url: str, title: str, folder_id: str | None) -> bool:
+        """Subscribe to a feed that an import names, without fetching it. Returns whether it is
+        new."""
+        feed = Subscription(
+            new_id(),
+            caller.library_id,
+            url,
+            title or url,
+            caller.person_id,
+            caller.token_id,
+            folder_id,
+        )
+        return (await self._store.feeds.create(feed)).id == feed.id
+
     @verb(READ, "list_feeds")
     async def all(self, caller: Caller) -> list[Subscription]:
         """Return the library's subscriptions; for a token with a limited scope, its own."""

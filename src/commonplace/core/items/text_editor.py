@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from commonplace.core.ingest.pictures import PICTURE
 from commonplace.core.ingest.pipeline import OF_THE_TEXT, IngestPipeline, Prepared, link_job
-from commonplace.core.ingest.sources import metadata_of, url_key
+from commonplace.core.ingest.sources import STAND_IN, metadata_of, url_key
 from commonplace.core.items.drafts import Changes, require_revision
 from commonplace.errors import Invalid
 from commonplace.model import (
@@ -103,7 +103,7 @@ class TextEditor:
                 return item
             return (await self._pipeline.change(caller.scope, item, changes, item.revision))[0]
         new = replace(content, id=new_shared_id())
-        if before.edit_of:
+        if before.edit_of and not before.about.get(STAND_IN):
             words = await asyncio.to_thread(chunking.count, content.text)
             return await self._store.items.keep_source(
                 caller.scope, item.id, new, words, expected_revision=item.revision

@@ -7,7 +7,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -35,6 +36,7 @@ from commonplace.model import (
     Outcome,
     Relation,
     Upload,
+    digest,
     folder_list,
     join_path,
     new_public_id,
@@ -43,6 +45,7 @@ from commonplace.model import (
 )
 from commonplace.model.workflow import MACHINES, STATUSES
 from commonplace.text import front_matter
+from commonplace.text.note_links import journal_day
 
 AT_ONCE = 100
 ENDINGS = (".md", ".markdown")
@@ -73,6 +76,10 @@ class ImportResult:
     skipped: tuple[tuple[str, str], ...]  # (file, reason)
     # parts of files that could not be read
     unread: tuple[tuple[str, str], ...] = ()
+    # pages that could not be read, and are kept as the export has them
+    unreachable: tuple[tuple[str, str], ...] = ()
+    same: tuple[tuple[str, str], ...] = ()  # (file, an earlier one with its title and text)
+    found: dict[str, int] = field(default_factory=dict)  # how much of each kind
 
 
 async def import_folder(
@@ -82,13 +89,19 @@ async def import_folder(
     root: Path,
     advance: Advance,
     originals: Originals | None = None,
+    *,
+    dry_run: bool = False,
 ) -> ImportResult:
     """Import every Markdown file below `root`. A file imported before is updated. The files in an
     export that its items were made of go to `originals`."""
     files = markdown_files(root)
     if not files:
         raise Invalid(f"There are no Markdown files (.md) in {root}.")
+    if dry_run:
+        return ImportResult({}, 0, (), found={"notes": len(files)})
     ids = FolderIds(folders, caller)
+    first: dict[str, str] = {}
+    same: list[tuple[str, str]] = []
     skipped: list[tuple[str, str]] = []
     relations: list[Relation] = []
     notes: dict[str, str] = {}
@@ -108,6 +121,12 @@ async def import_folder(
                 except Invalid as error:
                     skipped.append((shown, error.message))
                     continue
+                other = first.setdefault(digest(f"{note.title}\n{note.text}"), shown)
+                if other != shown:
+                    same.append((shown, other))
+                if note.created_at is None:
+                    dated = journal_day(path) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
+                    note = replace(note, at=dated)
                 filed_in = [await ids.find(name) for name in _folder_paths(note, path)]
                 records.append(_record(note, caller.library_id, base, path, filed_in))
                 if (item_id := _uuid(note.front.get("id"))) and "original" in note.front:
@@ -136,7 +155,7 @@ async def import_folder(
     for item_id, said in files_of.items():
         if originals and (original := _original(base, said)):
             await originals.attach(caller, item_id, *original)
-    return ImportResult(outcomes, ids.created, tuple(skipped))
+    return ImportResult(outcomes, ids.created, tuple(skipped), same=tuple(same))
 
 
 def _original(root: Path, said: Any) -> tuple[Path, str] | None:
@@ -180,7 +199,7 @@ def _record(
     metadata = front["metadata"] if isinstance(front.get("metadata"), dict) else {}
     if front.get("summary") and not exported:
         metadata = metadata | {"summary_given": True}
-    created = note.created_at or now()
+    created = note.created_at or note.at or now()
     # The same file in the same folder is the same item, also after an edit.
     item_id = exported or str(uuid5(NAMESPACE_URL, f"{library_id}:{(root / path).as_uri()}"))
     return Record(

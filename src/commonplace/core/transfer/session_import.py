@@ -2,7 +2,7 @@
 replaces its earlier version."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,6 +70,20 @@ class Sessions(Service):
         )
         return ImportResult(
             await self._bring_in(caller, iter(found), len(found), advance, project, reflect), 0, ()
+        )
+
+    async def import_sessions(
+        self,
+        caller: Caller,
+        sessions: Iterator[Session],
+        advance: Callable[[int], None],
+        *,
+        project: str | None,
+        reflect: bool,
+    ) -> dict[Outcome, int]:
+        """Import sessions that were read already. The caller is authorized already."""
+        return await self._bring_in(
+            caller, sessions, 0, lambda done, _: advance(done), project, reflect
         )
 
     async def _bring_in(

@@ -15,7 +15,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from commonplace.core.transfer.bookmarks import clean
 from commonplace.errors import Invalid
 from commonplace.hooks import GIT, GIT_ENVIRONMENT
 from commonplace.model import Json, parse_time
@@ -193,6 +192,12 @@ def _codex(talk: _Talk, kind: str, payload: Json) -> None:
 
 
 # -- parts
+
+
+def clean(text: str) -> str:
+    """Remove NUL characters, and replace lone surrogates, which programs leave when they cut
+    texts."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _blocks(content: Any) -> Iterator[Json]:

@@ -1,13 +1,18 @@
 """import, export, backup, restore."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from commonplace.core.transfer import session_sources
-from commonplace.core.transfer.bookmarks import import_file
-from commonplace.core.transfer.markdown_folder import export_folder, import_folder, markdown_files
+from commonplace.core.transfer.markdown_folder import (
+    ImportResult,
+    export_folder,
+    import_folder,
+    markdown_files,
+)
 from commonplace.errors import Invalid
 from commonplace.interfaces.cli import output
 from commonplace.interfaces.cli.command import CommandContext, Commands, Session
@@ -44,27 +49,50 @@ async def import_(
         bool,
         typer.Option("--reflect", help="Queue candidate memories for `commonplace review`."),
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count what there is, and import nothing.")
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Compute all vectors now.")] = False,
 ) -> None:
     """Import notes, bookmarks, agent transcripts or a git repository. Reads folders of Markdown
-    files (such as an Obsidian vault), browser bookmarks or Pocket (HTML), Pocket or Readwise (CSV),
-    Karakeep (JSON), Claude Code or Codex transcripts (JSONL), git repositories and saved `git log`.
-    Importing again updates items and creates no duplicates."""
+    files (such as an Obsidian vault) and zip files of them (Notion), bookmarks of browsers, Pocket,
+    Raindrop, Instapaper, Pinboard, Linkwarden, Karakeep and Readwise, Omnivore, OPML, ChatGPT,
+    Claude, Kindle clippings, Evernote, mail, notebooks, Claude Code or Codex transcripts (JSONL),
+    git repositories and saved `git log`. Importing again creates no duplicates."""
     kind = _find_kind(source, kind)
-    if kind == "markdown" and (project or reflect):
-        raise Invalid("--project and --reflect go with transcripts and git logs.")
+    if kind == "markdown" and source.is_dir() and (project or reflect):
+        raise Invalid("--project and --reflect go with conversations, transcripts and git logs.")
     services, caller = session.services, session.caller
     with output.progress("Importing") as advance:
         if kind == "markdown":
-            into = services.bulk_import, services.folders, caller, source, advance
             if source.is_file():
-                result = await import_file(services.library, *into)
+                result = await services.program_import.run(
+                    caller, source, advance, dry_run=dry_run, project=project, reflect=reflect
+                )
             else:
-                result = await import_folder(*into, services.originals)
+                result = await import_folder(
+                    services.bulk_import,
+                    services.folders,
+                    caller,
+                    source,
+                    advance,
+                    services.originals,
+                    dry_run=dry_run,
+                )
+        elif dry_run:
+            raise Invalid("--dry-run goes with notes and export files.")
         else:
             sessions = services.sessions
             read = sessions.import_git if kind == "git" else sessions.import_transcripts
             result = await read(caller, source, advance, project=project, reflect=reflect)
+    if dry_run:
+        told = ", ".join(f"{count} {what}" for what, count in result.found.items() if count)
+        session.show(
+            {"found": result.found, "folders": result.folders, "same": _pairs(result.same)},
+            f"Found {told or 'nothing'}. Nothing was imported.",
+        )
+        _note_same(result)
+        return
     if wait:
         await run_jobs(services, "Making vectors")
     waiting = (await services.store.jobs.counts()).get("queued", 0)
@@ -74,12 +102,17 @@ async def import_(
         "waiting": waiting,
         "skipped": [{"path": path, "reason": reason} for path, reason in result.skipped],
         "unread": [{"path": path, "reason": reason} for path, reason in result.unread],
+        "unreachable": [{"path": path, "reason": why} for path, why in result.unreachable],
+        "same": _pairs(result.same),
     }
     session.show(
         answer, ", ".join(f"{count} {outcome}" for outcome, count in result.outcomes.items())
     )
     for path, reason in result.skipped:
         output.note(f"Skipped {path}: {reason}")
+    for path, reason in result.unreachable:
+        output.note(f"Kept without its page: {path}: {reason}")
+    _note_same(result)
     for path, reason in result.unread:
         output.note(f"Skipped {path}: {reason}")
     if waiting:
@@ -94,6 +127,15 @@ async def import_(
             f"{many} file{'s were' if many > 1 else ' was'} skipped. "
             "Run the command again to retry."
         )
+
+
+def _pairs(same: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"path": path, "same_as": other} for path, other in same]
+
+
+def _note_same(result: ImportResult) -> None:
+    for path, other in result.same:
+        output.note(f"{path} is the same as {other}. They stay two items.")
 
 
 def _find_kind(source: Path, asked: str | None) -> str:
