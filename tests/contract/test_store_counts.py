@@ -3,6 +3,7 @@ indexes without anything being missed."""
 
 import asyncio
 import random
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from commonplace.database import Tx
-from commonplace.errors import NotFound
+from commonplace.errors import NotFound, StorageFailed
 from commonplace.model import WRONG, Item, ItemFilter, ItemRef, Scope
 from commonplace.ports import Matches, Question
 from commonplace.search_index.postgres import counts, large_libraries, plans
@@ -230,6 +231,36 @@ async def test_nothing_is_missed_while_a_library_becomes_large_and_small_again(
     assert await state(ann) == (0, None, 0) and await indexes(ann.store) == []
     assert (await found())[0] == 14
     assert not any((await differences(ann.store)).values())
+
+
+async def test_an_index_that_is_being_made_is_not_given_up_for_another(
+    ann: Library, bob: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_thresholds(monkeypatch)
+    for library in (ann, bob):
+        await fill(library, await library.folder("a"), 31)
+    holding, letting_go = threading.Event(), threading.Event()
+
+    def hold(tx: Tx) -> None:
+        tx.one("SELECT 1 FROM vectors LIMIT 1")
+        holding.set()
+        letting_go.wait(30)
+
+    # A long read, which the first one has to wait for.
+    reader = asyncio.create_task(ann.store._db.read(hold))
+    await asyncio.to_thread(holding.wait, 30)
+    first = asyncio.create_task(ann.store.sections.maintain(ann.id, STAMP))
+    while not await ann.store._db.read(large_libraries._is_building):
+        assert not first.done()
+    try:
+        with pytest.raises(StorageFailed):
+            await asyncio.wait_for(bob.store.sections.maintain(bob.id, STAMP), 20)
+    finally:
+        letting_go.set()
+    await asyncio.gather(reader, first)
+    await bob.store.sections.maintain(bob.id, STAMP)
+    assert [(await state(library))[1] for library in (ann, bob)] == [STAMP, STAMP]
+    assert len(await indexes(ann.store)) == 2
 
 
 async def test_another_embedder_gets_another_index(

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from commonplace.database import Database, Tx
+from commonplace.errors import StorageFailed
 from commonplace.search_index.postgres import counts, statements
 from commonplace.search_index.postgres.counts import WHOLE, add_keys
 
@@ -28,8 +29,10 @@ async def maintain(db: Database, library_id: str, stamp: str) -> None:
             while not await db.write(_complete_keys, library_id):
                 await _give_keys(db, library_id)
         if nearest != stamp:
+            await _take_turn(db)
             await _index_vectors(db, library_id, stamp)
     elif keyed or nearest:
+        await _take_turn(db)
         await _set(db, library_id, keyed=0, nearest=None)
         await _drop_indexes(db, library_id, keep="")
         await _remove_keys(db, library_id)
@@ -141,6 +144,27 @@ def _lot(tx: Tx, library_id: str, item_id: str, section_id: int) -> list[tuple[s
 
 
 # -- the HNSW index
+
+
+async def _take_turn(db: Database) -> None:
+    """Fail, for another time, while an index is made or dropped for any library.
+
+    Postgres makes one index of a table at a time. One that waits for its turn would be waited for
+    in the end by the one that is made, which Postgres then gives up after all its work.
+    """
+    if await db.read(_is_building):
+        raise StorageFailed("An index of another library is made just now. Try again later.")
+
+
+def _is_building(tx: Tx) -> bool:
+    ours, _ = _schemas(tx)
+    return bool(
+        tx.scalar(
+            """SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE state = 'active'
+               AND datname = current_database() AND query LIKE :definition)""",
+            definition=f"% INDEX CONCURRENTLY %{ours}.%",
+        )
+    )
 
 
 async def _index_vectors(db: Database, library_id: str, stamp: str) -> None:
