@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from commonplace.database.sqlite import SqliteTx
 from commonplace.errors import Conflict, NotFound
 from commonplace.model import (
     EVERYTHING,
@@ -29,7 +30,7 @@ from commonplace.model import (
     new_public_id,
     now,
 )
-from commonplace.store.trash import moves
+from commonplace.store.trash import kept_rows
 from tests.contract.library import STAMP, Library, cut, unit
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +61,7 @@ async def restore(library: Library, item: Item, scope: Scope | None = None) -> I
 
 async def everything(library: Library, but: frozenset[str] = frozenset()) -> dict[str, Any]:
     """All rows of all tables about items."""
-    tables = [*moves._TABLES, "contents", "folders", "trash", "trash_rows", "uploads"]
+    tables = [*kept_rows.TABLES, "contents", "folders", "trash", "trash_rows", "uploads"]
     found = {
         table: await library.store._db.read(
             lambda tx, table=table: tx.all(f"SELECT * FROM {table}")
@@ -159,7 +160,7 @@ def test_every_table_that_is_deleted_with_an_item_is_kept_or_known() -> None:
         if "REFERENCES items" in created.group(2)
     }
     # Views of published disks end; sections are written with their index.
-    assert dependent == {*moves._TABLES} - {"items"} | {"published", "sections", "trash_folders"}
+    assert dependent == {*kept_rows.TABLES} - {"items"} | {"published", "sections", "trash_folders"}
 
 
 async def test_what_nobody_needs_any_more_goes_with_the_entry(ann: Library) -> None:
@@ -179,7 +180,7 @@ async def test_what_nobody_needs_any_more_goes_with_the_entry(ann: Library) -> N
     assert await ann.store.trash.expire(now() - timedelta(hours=1)) == 0
     assert await ann.store.trash.expire(now()) == 1
     assert await everything(ann, frozenset({"folders", "uploads"})) == {
-        table: [] for table in [*moves._TABLES, "contents", "trash", "trash_rows", "passages"]
+        table: [] for table in [*kept_rows.TABLES, "contents", "trash", "trash_rows", "passages"]
     }
 
 
@@ -398,6 +399,28 @@ async def test_a_folder_of_many_items_goes_to_the_trash(ann: Library) -> None:
     await ann.store.folders.delete(ann.scope(), full, cascade_items=True)
     assert sorted(await titles(ann), key=int) == [f"{n}" for n in range(12)]
     assert (await restore(ann, items[7])).title == "7"
+
+
+async def test_deleting_does_not_look_through_the_trash(
+    ann: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if ann.store._db.engine != "sqlite":
+        pytest.skip("reads plans of SQLite")
+    asked: list[tuple[str, dict[str, Any]]] = []
+    execute = SqliteTx._execute
+    monkeypatch.setattr(
+        SqliteTx,
+        "_execute",
+        lambda tx, sql, values: (asked.append((sql, values)), execute(tx, sql, values))[1],
+    )
+    await ann.store.items.delete(ann.scope(), (await ann.add("a")).id)
+    plans = await ann.store._db.read(
+        lambda tx: [tx.all(f"EXPLAIN QUERY PLAN {sql}", **values) for sql, values in [*asked]]
+    )
+    steps = [step["detail"] for plan in plans for step in plan]
+    of_trash = [step for step in steps if " trash" in step]
+    assert of_trash
+    assert not [step for step in of_trash if "(library_id=?)" in step or step.startswith("SCAN")]
 
 
 async def test_jobs_that_were_open_are_open_again(ann: Library) -> None:

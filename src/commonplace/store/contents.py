@@ -342,15 +342,29 @@ def source_conflict() -> Conflict:
     )
 
 
-def detach_key(tx: Tx, library_id: str, content_id: str, *, private: bool = False) -> str | None:
+def detach_key(
+    tx: Tx,
+    library_id: str,
+    content_id: str,
+    *,
+    private: bool = False,
+    only_of: str | None = None,
+) -> str | None:
     """Give a text a key of its own, so that adding it again does not lead to this content. Return
     the key that it had.
 
+    `only_of`: an item; nothing is done if others have the text too.
     `private`: only a text that no source has. It stays where a caller who deleted it does not see
     it, and everybody sees a source.
     """
     one = {"library_id": library_id, "id": content_id}
-    key = tx.scalar(f"SELECT key FROM contents WHERE {_ONE} AND NOT {_OWN_KEY}", **one)
+    unshared = """ AND NOT EXISTS (SELECT 1 FROM items AS i WHERE i.library_id = :library_id
+                       AND i.content_id = :id AND i.id <> :item_id)"""
+    key = tx.scalar(
+        f"SELECT key FROM contents WHERE {_ONE} AND NOT {_OWN_KEY}{unshared if only_of else ''}",
+        item_id=only_of,
+        **one,
+    )
     if key is None or (private and is_shared(key)):
         return None
     tx.run(f"UPDATE contents SET {_OWN_KEY} WHERE {_ONE}", **one)

@@ -301,6 +301,8 @@ def published_rows(tx: Tx, library_id: str, item_ids: Collection[str]) -> list[J
 
 def note_unpublished(tx: Tx, scope: Scope, item_ids: Collection[str]) -> None:
     """Record that items are not published any more."""
+    if scope.step is None:
+        return
     for row in published_rows(tx, scope.library_id, item_ids):
         journal.note(tx, scope, Did.PUBLISHED, row["item_id"], before=row)
 
@@ -480,16 +482,12 @@ def _matching(where: DiskFilter) -> tuple[str, dict[str, Any]]:
     )
 
 
-def drop_saves(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
-    """Delete other libraries' saves of items, if they were ever published."""
-    names = tx.column(
-        "SELECT public_id FROM items WHERE library_id = :library_id AND id IN :ids",
-        library_id=library_id,
-        ids=list(item_ids),
-    )
-    if directory.drop_names(tx, library_id, [*item_ids, *names]):
+def drop_saves(tx: Tx, library_id: str, public_ids: Mapping[str, str]) -> None:
+    """Delete other libraries' saves of items, given with their public ids, if they were ever
+    published."""
+    if directory.drop_names(tx, library_id, [*public_ids, *public_ids.values()]):
         tx.run(
             "DELETE FROM saves WHERE owner_id = :library_id AND item_id IN :ids",
             library_id=library_id,
-            ids=list(item_ids),
+            ids=list(public_ids),
         )

@@ -1,6 +1,6 @@
 """Write items, each with everything that belongs to it, in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -326,10 +326,9 @@ class Items(item_queries.ItemQueries):
         """Move an item to the trash, or only take it out of the scope's folders if it lies in
         others too. `permanent`: delete it for good."""
         item = item_queries.find_at(tx, scope, item_id, expected_revision)
-        folders = item_folders.folders_of(
-            tx, Scope(item.library_id), item_folders.with_notes(tx, item.library_id, [item.id])
-        ).values()
-        if scope.folders is None or all(map(scope.folders.issuperset, folders)):
+        if scope.folders is None or all(
+            map(scope.folders.issuperset, _folders_with_notes(tx, item))
+        ):
             moves.delete_items(tx, self._index, scope, [item.id], permanent=permanent)
         else:
             self._unfile(tx, item, item.folders, scope.actor, log.MOVED)
@@ -473,6 +472,12 @@ class QueuedItems(Items):
             [(queued.library_id, queued.id, queued.public_id, there.id)],
         )
         return there
+
+
+def _folders_with_notes(tx: Tx, item: Item) -> Iterable[tuple[str, ...]]:
+    """Return the folders of an item and of each of its notes."""
+    ids = item_folders.with_notes(tx, item.library_id, [item.id])
+    return item_folders.folders_of(tx, Scope(item.library_id), ids).values()
 
 
 def _is_untouched(tx: Tx, item: Item) -> bool:

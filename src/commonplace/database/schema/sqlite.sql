@@ -364,6 +364,7 @@ CREATE TABLE trash (
 );
 CREATE INDEX trash_newest ON trash (library_id, deleted_at, item_id);
 CREATE INDEX trash_oldest ON trash (deleted_at);
+CREATE INDEX trash_notes ON trash (library_id, deleted_with) WHERE deleted_with IS NOT NULL;
 
 CREATE TABLE trash_rows (
   library_id TEXT NOT NULL,

@@ -58,9 +58,17 @@ def record_updated(tx: Tx, before: Item, after: Item, actor: str | None) -> None
         _record_gone(tx, LEFT, after.library_id, [after.id], actor, in_kb=True)
 
 
-def record_deleted(tx: Tx, library_id: str, item_ids: Collection[str], actor: str | None) -> None:
-    """Record that items will be deleted, with the folders that they are still in."""
-    _record_gone(tx, EventType.DELETED, library_id, item_ids, actor)
+def record_deleted(
+    tx: Tx,
+    library_id: str,
+    items: Iterable[tuple[str, bool, Iterable[str]]],
+    actor: str | None,
+) -> None:
+    """Record that items are deleted: of each its id, whether it was in the knowledge base, and its
+    folders."""
+    for item_id, in_kb, folders in items:
+        held = tuple(sorted(folders))
+        tx.defer(_write, _Entry(library_id, EventType.DELETED, item_id, actor, held, in_kb))
 
 
 def record_unfiled(

@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from commonplace.database import Tx, usage
 from commonplace.database.columns import as_json
@@ -16,7 +16,6 @@ from commonplace.model import (
     EventType,
     Item,
     ItemRef,
-    JobState,
     Json,
     Relation,
     Scope,
@@ -43,34 +42,14 @@ from commonplace.store.relations import (
     update_superseded,
 )
 from commonplace.store.section_rows import count_trashed, put_section_rows, section_rows
+from commonplace.store.trash import kept_rows
+from commonplace.store.trash.kept_rows import Row
 from commonplace.store.undo import journal
 
-# Tables with rows of an item, and the columns that name items, in an order in which the rows can be
-# written again. The view of a published disk is not among them: restoring does not publish.
-_TABLES: dict[str, tuple[str, ...]] = {
-    "items": ("id",),
-    "folder_items": ("item_id",),
-    "versions": ("item_id",),
-    "aliases": ("item_id",),
-    "jobs": ("item_id",),
-    "captures": ("item_id",),
-    "candidates": ("source_id", "item_id"),
-    "idempotency_keys": ("item_id",),
-    "relations": ("from_id", "to_id"),
-}
 _SECTIONS = "sections"
 # Not rows of tables: what deleting the item did to others, and restoring it undoes.
 _BRIDGE, _CORRECTION, _KEY = "bridge", "correction", "key"
 _NAME = re.compile("[a-z_]+")
-
-
-class _Row(NamedTuple):
-    """A row of an item in the trash; `other_id` is another item that it is about."""
-
-    item_id: str
-    source: str
-    stored: Json
-    other_id: str | None = None
 
 
 # -- into the trash
@@ -90,24 +69,51 @@ def delete_items(
     deleted = item_folders.with_notes(tx, library_id, item_ids, lock=True)
     if not permanent:
         disks.note_unpublished(tx, scope, deleted)
-    log.record_deleted(tx, library_id, deleted, scope.actor)
-    disks.drop_saves(tx, library_id, deleted)
+    kept = list(kept_rows.rows_of(tx, library_id, deleted, ("items", "folder_items")))
+    found = {row.item_id: row.stored for row in kept if row.source == "items"}
+    deleted = [item_id for item_id in deleted if item_id in found]
+    folders: dict[str, list[str]] = {item_id: [] for item_id in found}
+    for row in kept[len(found) :]:
+        folders[row.item_id].append(row.stored["folder_id"])
+    log.record_deleted(
+        tx,
+        library_id,
+        [(item_id, bool(row["in_kb"]), folders[item_id]) for item_id, row in found.items()],
+        scope.actor,
+    )
+    disks.drop_saves(tx, library_id, {item_id: row["public_id"] for item_id, row in found.items()})
     if permanent:
         journal.forget(tx, library_id, deleted)
         usage.record(tx, library_id, items=-len(deleted))
+        sources = set(kept_rows.TABLES)
     else:
-        _insert_entries(tx, scope, deleted)
-        _keep(tx, library_id, _rows_of(tx, index, library_id, deleted))
-        usage.record(tx, library_id, sections=count_trashed(tx, library_id, deleted))
+        _insert_entries(tx, scope, found, folders)
+        kept += kept_rows.rows_of(
+            tx, library_id, deleted, kept_rows.tables_with(tx, library_id, deleted)
+        )
+        sections = [
+            Row(row["item_id"], _SECTIONS, row)
+            for row in section_rows(tx, index, library_id, deleted)
+        ]
+        kept_rows.keep(tx, library_id, [*kept, *sections])
+        usage.record(tx, library_id, sections=len(sections))
+        sources = {row.source for row in kept}
+    undone: list[Row] = []
     for item_id in deleted:
-        held = versions.contents_of(tx, library_id, item_id)
+        held = (
+            versions.contents_of(tx, library_id, item_id)
+            if "versions" in sources
+            else [found[item_id]["content_id"]]
+        )
         if not permanent:
-            _keep_keys(tx, library_id, item_id, held)
-        superseded = superseded_by(tx, library_id, item_id)
-        bridges = relink_around(tx, library_id, item_id)
-        if not permanent:
-            kept = [_Row(item_id, _BRIDGE, bridge) for bridge in bridges]
-            _keep(tx, library_id, [*kept, *_corrections(tx, library_id, item_id, superseded)])
+            undone += _keys_freed(tx, library_id, item_id, held)
+        superseded: list[str] = []
+        if "relations" in sources:
+            superseded = superseded_by(tx, library_id, item_id)
+            bridges = relink_around(tx, library_id, item_id)
+            if not permanent:
+                undone += [Row(item_id, _BRIDGE, bridge) for bridge in bridges]
+                undone += _corrections(tx, library_id, item_id, superseded)
         index.remove(tx, library_id, item_id)
         tx.run(
             "DELETE FROM items WHERE library_id = :library_id AND id = :id",
@@ -115,8 +121,9 @@ def delete_items(
             id=item_id,
         )
         update_superseded(tx, library_id, superseded)
-        for content_id in held:
+        for content_id in held if permanent else ():  # the trash needs its contents
             contents.drop_unused_content(tx, library_id, content_id)
+    kept_rows.keep(tx, library_id, undone)
 
 
 def keep_for_scope(
@@ -172,7 +179,7 @@ def put_back_for_scope(
     owners = {row["owner"] for _, row in kept}
     without = captures.owners_without_access(tx, item.library_id, item.id, owners)
     for table, row in kept:
-        named = {row[column] for column in _TABLES[table] if row[column] is not None}
+        named = {row[column] for column in kept_rows.TABLES[table] if row[column] is not None}
         if row["owner"] in without or named - _live(tx, item.library_id, named):
             continue
         if table == "captures":
@@ -189,18 +196,10 @@ def put_back_for_scope(
     log.record(tx, EventType.RESTORED, item.library_id, ids, actor)
 
 
-def _insert_entries(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
+def _insert_entries(
+    tx: Tx, scope: Scope, found: Mapping[str, Json], folders: Mapping[str, Sequence[str]]
+) -> None:
     library_id = scope.library_id
-    found = {
-        row["id"]: row
-        for row in tx.all(
-            """SELECT id, public_id, entity_type, title, in_kb, annotates FROM items
-               WHERE library_id = :library_id AND id IN :ids""",
-            library_id=library_id,
-            ids=list(item_ids),
-        )
-    }
-    folders = item_folders.folders_of(tx, Scope(library_id), list(found))
     # An import has brought back an item of the trash, which is deleted again.
     purge(tx, library_id, list(found))
     tx.insert(
@@ -216,7 +215,7 @@ def _insert_entries(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
                 row["entity_type"],
                 row["title"],
                 row["in_kb"],
-                as_json(folders.get(item_id, ())),
+                as_json(sorted(folders[item_id])),
                 rows.column(now()),
                 scope.actor,
             )
@@ -228,21 +227,13 @@ def _insert_entries(tx: Tx, scope: Scope, item_ids: Sequence[str]) -> None:
             journal.note(tx, scope, Did.DELETED, item_id)
 
 
-def _keep_keys(tx: Tx, library_id: str, item_id: str, content_ids: Sequence[str]) -> None:
+def _keys_freed(tx: Tx, library_id: str, item_id: str, content_ids: Sequence[str]) -> Iterator[Row]:
     """Free the keys of texts that are nobody else's: adding one again makes a new content, which
     does not tell that there was one."""
     for content_id in content_ids:
-        if tx.one(
-            """SELECT 1 FROM items WHERE library_id = :library_id AND content_id = :id
-               AND id <> :item_id LIMIT 1""",
-            id=content_id,
-            library_id=library_id,
-            item_id=item_id,
-        ):
-            continue
-        key = contents.detach_key(tx, library_id, content_id)
+        key = contents.detach_key(tx, library_id, content_id, only_of=item_id)
         if key is not None:
-            _keep(tx, library_id, [_Row(item_id, _KEY, {"content_id": content_id, "key": key})])
+            yield Row(item_id, _KEY, {"content_id": content_id, "key": key})
 
 
 def _root(found: Mapping[str, Any], item_id: str) -> str | None:
@@ -254,40 +245,9 @@ def _root(found: Mapping[str, Any], item_id: str) -> str | None:
     return None if root == item_id else root
 
 
-def _rows_of(
-    tx: Tx, index: SectionIndex, library_id: str, item_ids: Sequence[str]
-) -> Iterator[_Row]:
-    for table, columns in _TABLES.items():
-        condition = " OR ".join(f"{column} IN :ids" for column in columns)
-        for row in tx.all(
-            f"SELECT * FROM {table} WHERE library_id = :library_id AND ({condition})",
-            library_id=library_id,
-            ids=list(item_ids),
-        ):
-            named = [row[column] for column in columns if row[column] is not None]
-            owner = next(item_id for item_id in named if item_id in item_ids)
-            others = [item_id for item_id in named if item_id != owner]
-            if stored := _stored(table, dict(row)):
-                yield _Row(owner, table, stored, others[0] if others else None)
-    for row in section_rows(tx, index, library_id, item_ids):
-        yield _Row(row["item_id"], _SECTIONS, row)
-
-
-def _stored(table: str, row: Json) -> Json | None:
-    """Return a row as it is to be restored, if it is."""
-    if table == "jobs":
-        if row["state"] == JobState.DONE:
-            return None
-        if row["state"] == JobState.RUNNING:
-            row |= {"state": JobState.QUEUED.value, "leased_by": None, "leased_until": None}
-    elif table == "items" and row["visibility"] == "published":
-        row["visibility"] = "private"
-    return row
-
-
 def _corrections(
     tx: Tx, library_id: str, item_id: str, superseded: Collection[str]
-) -> Iterator[_Row]:
+) -> Iterator[Row]:
     """Yield what is said of items that this one replaces, and that hold again without it."""
     for row in tx.all(
         """SELECT id, metadata FROM items
@@ -297,23 +257,7 @@ def _corrections(
         status=SUPERSEDED,
     ):
         if told := json.loads(row["metadata"]).get(_CORRECTION):
-            yield _Row(item_id, _CORRECTION, {_CORRECTION: told}, row["id"])
-
-
-def _keep(tx: Tx, library_id: str, kept: Sequence[_Row] | Iterator[_Row]) -> None:
-    values = [
-        (
-            library_id,
-            row.item_id,
-            row.other_id,
-            row.stored["content_id"] if row.source in ("items", "versions") else None,
-            row.source,
-            json.dumps(row.stored, ensure_ascii=False),
-        )
-        for row in kept
-    ]
-    if values:
-        tx.insert("trash_rows", "library_id, item_id, other_id, content_id, source, stored", values)
+            yield Row(item_id, _CORRECTION, {_CORRECTION: told}, row["id"])
 
 
 # -- out of it
@@ -329,7 +273,7 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
         raise Conflict(
             "An import has added this item again. Delete that one before you restore this one."
         )
-    kept: dict[str, list[_Row]] = {}
+    kept: dict[str, list[Row]] = {}
     for row in tx.all(
         """SELECT item_id, other_id, source, stored FROM trash_rows
            WHERE library_id = :library_id AND item_id IN :ids""",
@@ -338,14 +282,14 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
     ):
         stored = json.loads(row["stored"])
         kept.setdefault(row["source"], []).append(
-            _Row(row["item_id"], row["source"], stored, row["other_id"])
+            Row(row["item_id"], row["source"], stored, row["other_id"])
         )
     others = {row.other_id for each in kept.values() for row in each if row.other_id}
     annotated = {row.stored["annotates"] for row in kept["items"] if row.stored["annotates"]}
     there = {*ids, *_live(tx, library_id, others | annotated)}
     for row in kept["items"]:
         _put_item(tx, row.stored, there)
-    for table in _TABLES:
+    for table in kept_rows.TABLES:
         for row in kept.get(table, ()) if table not in ("items", "relations") else ():
             if row.other_id is None or row.other_id in there:
                 _put_row(tx, table, row.stored)
@@ -354,7 +298,7 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
         contents.attach_key(tx, library_id, row.stored["content_id"], row.stored["key"])
     _put_relations(tx, scope, kept, there)
     waiting = [
-        _Row(row.other_id, row.source, row.stored, row.item_id)
+        Row(row.other_id, row.source, row.stored, row.item_id)
         for each in kept.values()
         for row in each
         if row.other_id and row.other_id not in there
@@ -373,7 +317,7 @@ def put_back(tx: Tx, index: SectionIndex, scope: Scope, item_id: str) -> None:
             ids=sorted(row.item_id for row in waiting),
         )
     )
-    _keep(tx, library_id, [row for row in waiting if row.item_id in in_trash])
+    kept_rows.keep(tx, library_id, [row for row in waiting if row.item_id in in_trash])
     for each in ids:
         index.refile(tx, library_id, each)
     log.record(tx, EventType.RESTORED, library_id, ids, scope.actor)
@@ -416,7 +360,7 @@ def _put_row(tx: Tx, table: str, row: Json) -> None:
 
 
 def _put_relations(
-    tx: Tx, scope: Scope, kept: Mapping[str, Sequence[_Row]], there: Collection[str]
+    tx: Tx, scope: Scope, kept: Mapping[str, Sequence[Row]], there: Collection[str]
 ) -> None:
     """Write relations again, unless what others have done meanwhile rules them out."""
     library_id = scope.library_id
@@ -463,8 +407,11 @@ def _entries_to_take(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[s
     """Return entries with their notes, which nobody else can take out of the trash now."""
     lock = " ORDER BY item_id FOR UPDATE" if tx.engine == "postgres" else ""
     return tx.column(
-        f"""SELECT item_id FROM trash WHERE library_id = :library_id
-            AND (item_id IN :ids OR deleted_with IN :ids){lock}""",
+        f"""SELECT item_id FROM trash WHERE library_id = :library_id AND item_id IN (
+                SELECT item_id FROM trash WHERE library_id = :library_id AND item_id IN :ids
+                UNION ALL SELECT item_id FROM trash
+                WHERE library_id = :library_id AND deleted_with IS NOT NULL
+                AND deleted_with IN :ids){lock}""",
         library_id=library_id,
         ids=list(item_ids),
     )
@@ -473,6 +420,8 @@ def _entries_to_take(tx: Tx, library_id: str, item_ids: Sequence[str]) -> list[s
 def purge(tx: Tx, library_id: str, item_ids: Sequence[str]) -> None:
     """Delete entries with their notes, and contents that nothing needs any more."""
     ids = _entries_to_take(tx, library_id, item_ids)
+    if not ids:
+        return
     held = tx.column(
         """SELECT DISTINCT content_id FROM trash_rows WHERE library_id = :library_id
            AND item_id IN :ids AND content_id IS NOT NULL""",
