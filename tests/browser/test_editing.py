@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from commonplace.core.people.tokens import NewToken
 from commonplace.model import ItemFilter, Utterance
@@ -136,6 +136,85 @@ async def test_of_two_tabs_neither_text_is_lost(site: Site, scripts: bool) -> No
         for each in await site.app.versions.of(site.owner, item.id)
     ]
     assert kept == ["The first tab says kestrel.", OLD]
+
+
+async def test_a_conflict_shows_the_text_of_this_tab_and_not_the_draft_of_another(
+    site: Site,
+) -> None:
+    item = await site.add("Birds", OLD)
+    one = await site.signed_in()
+    two = await one.context.new_page()
+    site.expected.append("409")
+    for page in (two, one):
+        await page.goto(f"/items/{item.public_id}/edit")
+        await expect(page.locator("#editor textarea[name=text]")).to_have_value(OLD)
+    await two.locator("#editor textarea[name=text]").fill("The second tab says buzzard.")
+    await has_draft(two, "buzzard")
+    await one.locator("#editor textarea[name=text]").fill("The first tab says kestrel.")
+    await has_draft(one, "kestrel")
+    await site.app.library.update(site.owner, item.id, {"text": "An agent says owl."})
+    await two.get_by_role("button", name="Save", exact=True).click()
+    mine = two.locator("#editor textarea[name=text]")
+    await expect(two.get_by_role("alert")).to_contain_text("changed meanwhile")
+    await expect(mine).to_have_value("The second tab says buzzard.")
+    await has_draft(two, "buzzard")
+    await two.reload()
+    await expect(mine).to_have_value("The second tab says buzzard.")
+    await expect(two.locator(".draft")).to_be_visible()
+    assert await two.locator(".draft").evaluate("it => it.offsetHeight") < 60
+
+
+async def has_draft(page: Page, word: str) -> None:
+    """Wait until the browser keeps a text with the word."""
+    await page.wait_for_function(
+        "word => Object.values(localStorage).some((each) => each.includes(word))", arg=word
+    )
+
+
+async def test_a_draft_outlives_the_same_form_in_another_tab(site: Site) -> None:
+    item = await site.add("Birds", OLD)
+    one = await site.signed_in()
+    two = await one.context.new_page()
+    for page in (two, one):
+        await page.goto(f"/items/{item.public_id}/edit")
+        await expect(page.locator("#editor textarea[name=text]")).to_have_value(OLD)
+    await one.locator("#editor textarea[name=text]").fill("The first tab says kestrel.")
+    await has_draft(one, "kestrel")
+    await two.locator("#editor textarea[name=text]").fill("The second tab says buzzard.")
+    await has_draft(two, "buzzard")
+    await one.get_by_role("button", name="Save", exact=True).click()
+    await expect(one.locator("#text")).to_contain_text("kestrel")
+    await two.close()
+    await one.goto("/")
+    await one.locator("#adding").get_by_role("link", name="Birds").click()
+    await expect(one.locator("#editor textarea[name=text]")).to_have_value(
+        "The second tab says buzzard."
+    )
+
+
+async def test_what_is_typed_while_it_is_saved_stays(site: Site) -> None:
+    item = await site.add("Birds", OLD)
+    page = await site.signed_in()
+    await opened(page, item.public_id)
+    field, sent = page.locator("#editor textarea[name=text]"), asyncio.Event()
+
+    async def slowly(route: Route) -> None:
+        sent.set()
+        await field.press_sequentially(" And on.")
+        await route.continue_()
+
+    await page.route("**/edit", slowly)
+    await field.fill("The kestrel hovers.")
+    await page.keyboard.press("Control+Enter")
+    await sent.wait()
+    await expect(page.locator(".toast")).to_contain_text("Save again")
+    await expect(field).to_have_value("The kestrel hovers. And on.")
+    assert await text_of(site, item.id) == "The kestrel hovers."
+    await page.unroute("**/edit")
+    await page.keyboard.press("Control+Enter")
+    await expect(page.locator("#text")).to_contain_text("And on.")
+    await expect(page.locator("#editor")).to_have_count(0)
+    assert await text_of(site, item.id) == "The kestrel hovers. And on."
 
 
 async def test_other_changes_of_an_item_are_no_conflict(site: Site) -> None:

@@ -3,6 +3,7 @@ const { me = "" } = document.body.dataset;
 const PAUSE = 150;  // milliseconds
 const DRAFT = `draft ${me} `;
 const timers = new Map(), offered = new Set();
+const own = new WeakMap();  // the draft of each form as this page knows it: another tab may have kept its own meanwhile
 
 // What is kept: drafts, notes on their way, and files that were not sent. False where the browser has no room.
 export function keep(key, value) {
@@ -17,7 +18,7 @@ export const drop = (key) => localStorage.removeItem(key);
 const read = (key) => JSON.parse(localStorage.getItem(key));
 const keys = (beginning) => Object.keys(localStorage).filter((key) => key.startsWith(beginning));
 export const kept = (kind) => keys(`${kind} ${me} `).map((key) => [key, read(key)]);
-const own = () => ["draft", "note", "file"].flatMap((kind) => keys(`${kind} ${me.split(" ")[0]} `));
+const everything = () => ["draft", "note", "file"].flatMap((kind) => keys(`${kind} ${me.split(" ")[0]} `));
 
 // A line above the list: something that is on its way, or waits for somebody.
 export function line(name, href) {
@@ -41,16 +42,22 @@ const textsOf = (form) => [...form.elements].filter((each) => each.matches("text
 const fieldsOf = (form) => [...form.elements].filter((each) => each.matches("[name]:not(button, [name=csrf], [type=file], [type=password])"));
 const isChoice = (field) => field.matches("[type=checkbox], [type=radio]");
 
+// Not that of another tab, which is offered at the next visit.
+function dropOwn(form) {
+  if (localStorage.getItem(keyOf(form)) === own.get(form)) drop(keyOf(form));
+}
+
 function save(form) {
   clearTimeout(timers.get(form));
   timers.delete(form);
-  if (!textsOf(form).some((each) => each.value !== each.defaultValue)) { drop(keyOf(form)); return; }
+  if (!textsOf(form).some((each) => each.value !== each.defaultValue) && !form.querySelector(".theirs")) { dropOwn(form); return; }
   keep(keyOf(form), {
     at: Date.now(),
     page: form.id === "editor" ? form.getAttribute("action") : location.pathname + location.search,
     title: document.title.replace(/ · Commonplace$/, ""),
     fields: fieldsOf(form).map((each) => [each.name, each.value, each.checked]),
   });
+  own.set(form, localStorage.getItem(keyOf(form)));
 }
 
 function fill(form, fields) {
@@ -68,6 +75,7 @@ function offer(form) {
   const texts = textsOf(form), draft = texts.length && read(keyOf(form));
   if (!draft) return;
   offered.add(keyOf(form));
+  own.set(form, localStorage.getItem(keyOf(form)));
   if (texts.every((each) => draft.fields.some(([name, value]) => name === each.name && value === each.value))) {
     save(form);  // the browser has it, or it was saved
     return;
@@ -86,9 +94,9 @@ function offer(form) {
 function forget(form) {
   clearTimeout(timers.get(form));
   timers.delete(form);
-  drop(keyOf(form));
+  dropOwn(form);
   form.querySelector(".draft")?.remove();
-  if (form.matches("[data-forgets]") || form.querySelector("[data-forget] :checked")) own().forEach(drop);
+  if (form.matches("[data-forgets]") || form.querySelector("[data-forget] :checked")) everything().forEach(drop);
 }
 
 document.addEventListener("input", ({ target: { form } }) => {
@@ -102,7 +110,7 @@ document.addEventListener("visibilitychange", flush);
 document.addEventListener("sent", ({ target }) => forget(target));
 document.addEventListener("form", ({ detail }) => offer(detail));
 for (const form of document.forms) offer(form);
-for (const choice of document.querySelectorAll("[data-forget]")) choice.hidden = !own().length;
+for (const choice of document.querySelectorAll("[data-forget]")) choice.hidden = !everything().length;
 if (document.querySelector("#adding")) {
   for (const [key, { page, title }] of kept("draft").filter(([each]) => !offered.has(each)).sort(([, a], [, b]) => b.at - a.at)) {
     const { entry, state } = line(title, page);

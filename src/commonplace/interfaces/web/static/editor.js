@@ -31,7 +31,8 @@ function put(fresh, { changed = false, start = 0 } = {}) {
   area().setSelectionRange(at, at);
   if (start) { area().blur(); area().focus(); }  // it scrolls to the caret
   form.scrollIntoView({ block: "nearest" });
-  document.dispatchEvent(new CustomEvent("form", { detail: form }));  // a draft may be waiting for it
+  if (changed) area().dispatchEvent(new Event("input", { bubbles: true }));  // of two texts, it is the draft from now on
+  else document.dispatchEvent(new CustomEvent("form", { detail: form }));  // a draft may be waiting for it
 }
 
 async function open(link) {
@@ -66,12 +67,26 @@ async function renewed() {
   await Promise.race([come, new Promise((done) => setTimeout(done, PATIENCE))]);
 }
 
+// Typed on while it was being saved: the editor stays, based on what is saved now.
+function goOn(sent, revision) {
+  form.ariaBusy = null;
+  form.elements.revision.value = revision;
+  if (form.elements.before) form.elements.before.value = sent;
+  base = area().defaultValue = sent;
+  toast("Saved. Save again to keep what you typed since.");
+  area().dispatchEvent(new Event("input", { bubbles: true }));
+}
+
 async function save() {
   if (form.ariaBusy) return;
   form.ariaBusy = "true";
+  const sent = area().value;
   try {
     const said = await post(form.getAttribute("action"), new URLSearchParams([...new FormData(form)].filter(([name]) => name !== "csrf")));
+    if (area().value !== sent) { goOn(sent, said.revision); return; }
+    form.dispatchEvent(new Event("sent", { bubbles: true }));
     if (text) await renewed();
+    if (area().value !== sent) { goOn(sent, said.revision); return; }
     close();
     if (text) toast(said.undo ? said.message : "Nothing changed.", said.undo, renewed);
   } catch (error) {
