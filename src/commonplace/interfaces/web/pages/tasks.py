@@ -6,7 +6,7 @@ from starlette.responses import JSONResponse, Response
 
 from commonplace.core.entities.entities import AddedEntity, Entity
 from commonplace.core.work.graph import GraphQuery
-from commonplace.errors import Invalid
+from commonplace.errors import Conflict, Invalid
 from commonplace.interfaces.actions.entities import WORK_FIELDS
 from commonplace.interfaces.web.markdown_html import rendered
 from commonplace.interfaces.web.pages.graph import draw
@@ -29,6 +29,10 @@ JOINS: dict[str, tuple[str, ...]] = {
     EntityType.TASK: ("project", "epic"),
     EntityType.EPIC: ("project",),
 }
+REPLACES = (
+    "This has changed since you opened it. Save again to replace it with your version, or open it "
+    "in another tab to compare first."
+)
 FIELDS = f"title content {' '.join(WORK_FIELDS)}"
 
 
@@ -160,9 +164,12 @@ async def change(request: WebRequest) -> Response:
         if (value or None) != (was[name] or None)
     }
     if changes:
-        await request.services.entities.update(
-            request.caller, item.id, changes, wanted.expected_revision
-        )
+        try:
+            await request.services.entities.update(
+                request.caller, item.id, changes, wanted.expected_revision
+            )
+        except Conflict as error:  # the form takes the revision over: its next save replaces
+            raise Conflict(REPLACES, **error.data) from error
     held = {name: getattr(entity, name) for name in JOINS.get(item.entity_type, ())}
     joins = [
         name

@@ -7,6 +7,7 @@ let errors = 0;
 
 export function complain(form, { message, said = {} }) {
   forgive(form);
+  if (said.revision && form.elements.revision) form.elements.revision.value = said.revision;  // whoever saves again, replaces it
   const fields = [...form.elements].filter((each) => each.name && each.matches("input:not([type=hidden]), select, textarea:not([hidden])"));
   const typed = fields.filter((each) => !each.matches("[type=checkbox], [type=radio]"));
   const field = fields.find(({ name }) => name === said.field) ?? typed[0] ?? fields[0];
