@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from commonplace.adapters.exports import export
+from commonplace.adapters.extract import FileExtractor
 from commonplace.adapters.extract.input_file import Caps, Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Saved, read_saved
+
+pytestmark = pytest.mark.anyio
 
 HEX, OTHER = "0123456789abcdef0123456789abcdef", "f" * 32
 ENML = (
@@ -334,3 +337,41 @@ def test_zips_stay_within_their_limits(tmp_path: Path) -> None:
     found = read(folder, climbing)
     assert [name for name, each in found.items() if not each.lost] == ["Good"]
     assert not (tmp_path / "evil.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [(MAIL, "Hérons"), (KINDLE.split("==========")[0] + "==========\r\n", "On Rivers")],
+)
+async def test_a_single_one_is_read_when_it_is_added(
+    tmp_path: Path, content: str, title: str
+) -> None:
+    (file := tmp_path / "some.txt").write_text(content)
+    extractor = FileExtractor(1)
+    try:
+        kind = await extractor.detect_type(file)
+        assert (await extractor.extract(file, kind)).title == title
+    finally:
+        await extractor.close()
+
+
+@pytest.mark.parametrize("content", [ENEX, KINDLE, "<opml><body/></opml>"])
+async def test_several_are_refused_in_words_when_they_are_added(
+    tmp_path: Path, content: str
+) -> None:
+    (file := tmp_path / "some.txt").write_text(content)
+    extractor = FileExtractor(1)
+    try:
+        with pytest.raises(IngestFailed, match=r"Import it|no text"):
+            await extractor.extract(file, await extractor.detect_type(file))
+    finally:
+        await extractor.close()
+
+
+async def test_a_letter_is_no_mail(tmp_path: Path) -> None:
+    (file := tmp_path / "letter.txt").write_text("From: me to you\n\nDate: tomorrow\n")
+    extractor = FileExtractor(1)
+    try:
+        assert await extractor.detect_type(file) == "text/plain"
+    finally:
+        await extractor.close()

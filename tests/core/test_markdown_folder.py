@@ -49,6 +49,7 @@ class Shelf:
             folder,
             quiet,
             self.app.originals,
+            self.app.uploads,
         )
 
     async def give_out(self, folder: Path) -> int:
@@ -677,3 +678,42 @@ async def test_what_was_said_before_is_given_out_and_not_taken_in_again(
     await shelf.take_in(tmp_path / "out")
     assert (await shelf.by_title())["Tides"].text == "The moon and the sun pull."
     assert len(await shelf.by_title()) == 1
+
+
+async def test_links_tags_and_files_of_a_vault_become_relations_tags_and_items(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    (vault := tmp_path / "vault").mkdir()
+    (vault / "sub").mkdir()
+    (vault / "Rivers.md").write_text(
+        "---\naliases: [Streams]\n---\nSee [[Herons|birds]], [plan](sub/Herons.md#now), ![[list.txt]] and #wet/cold.\n"
+        "```\n[[Nothing]] #code\n```\n"
+    )
+    (vault / "sub" / "Herons.md").write_text("They stand in [[streams#deep]]. `#no`")
+    (vault / "list.txt").write_text("Boots, binoculars.")
+    (vault / "left.txt").write_text("Nobody names this.")
+    (vault / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    (vault / "2024_03_02.md").write_text("![[broken.pdf]]")
+    for _ in range(2):
+        result = await shelf.take_in(vault)
+        found = await shelf.by_title()
+        assert found.keys() == {"Rivers", "Herons", "list", "2024_03_02"}
+        assert [name for name, _ in result.unread] == ["broken.pdf"]
+        ids = {title: reading.item.id for title, reading in found.items()}
+        joins = await shelf.app.library.relations(shelf.owner, list(ids.values()))
+        assert {(join.from_id, join.to_id) for join in joins if join.explicit} == {
+            (ids["Rivers"], ids["Herons"]),
+            (ids["Herons"], ids["Rivers"]),
+            (ids["Rivers"], ids["list"]),
+        }
+        assert (found["Rivers"].item.tags, found["Herons"].item.tags) == (("wet/cold",), ())
+        assert found["2024_03_02"].item.created_at == datetime(2024, 3, 2, tzinfo=UTC)
+
+
+async def test_notes_that_are_alike_stay_two_and_are_named(shelf: Shelf, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "vault" / name).mkdir(parents=True)
+        (tmp_path / "vault" / name / "Note.md").write_text("The same words.")
+    result = await shelf.take_in(tmp_path / "vault")
+    assert result.same == (("b/Note.md", "a/Note.md"),)
+    assert result.outcomes[Outcome.ADDED] == 2

@@ -16,7 +16,7 @@ _LINK = re.compile(r"\]\((?:<([^<>\n]{1,1000})>|([^()<>\s]{1,1000}))")
 _TAG = re.compile(r"(?:^|[ \t(])#([\w/-]{1,100})")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:")
 _DAY = re.compile(r"(?:^|/)(\d{4})[-_](\d\d)[-_](\d\d)\Z")
-_NOTES = (".md", ".markdown")
+NOTES = (".md", ".markdown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Names:
 
 def _bare(path: str) -> str:
     path = path.casefold()
-    return next((path.removesuffix(end) for end in _NOTES if path.endswith(end)), path)
+    return next((path.removesuffix(end) for end in NOTES if path.endswith(end)), path)
 
 
 def journal_day(path: str) -> datetime | None:

@@ -17,7 +17,7 @@ from commonplace.adapters.exports import (
     zipped,
 )
 from commonplace.adapters.exports.parts import Found, Output, load_json
-from commonplace.adapters.extract import charset, process_limits
+from commonplace.adapters.extract import charset, media_type, process_limits
 from commonplace.adapters.extract.input_file import Caps, Source
 from commonplace.errors import IngestFailed
 from commonplace.model import Json, Saved
@@ -55,10 +55,11 @@ def read(source: Source, caps: Caps, out: Output) -> Iterator[Saved]:
     if evernote.MAGIC in head:
         yield from evernote.read(source.path, out)
         return
-    if mail.is_mbox(head):
+    kind = media_type.mail_type(head)
+    if kind == media_type.MAILBOX:
         yield from mail.read_mbox(source.path, out)
         return
-    if mail.is_message(head):
+    if kind == media_type.MAIL:
         yield from mail.read_message(source.path.read_bytes(), out)
         return
     caps = replace(caps, text_megabytes=caps.text_megabytes * _LARGER)
@@ -71,7 +72,7 @@ def _of_member(data: bytes, name: str, out: Output) -> Iterator[Saved]:
     head = data[:_HEAD]
     if evernote.MAGIC in head:
         yield from evernote.read_bytes(data, out)
-    elif mail.is_message(head):
+    elif media_type.mail_type(head) == media_type.MAIL:
         yield from mail.read_message(data, out)
     else:
         yield from _of_text(_decode(data), name)

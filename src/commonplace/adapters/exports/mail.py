@@ -2,7 +2,6 @@
 
 import email
 import mailbox
-import re
 from datetime import UTC, datetime
 from email import policy
 from email.message import EmailMessage, Message
@@ -14,23 +13,7 @@ from commonplace.adapters.extract.html import convert
 from commonplace.adapters.extract.input_file import clean_text
 from commonplace.model import Attachment, Saved
 
-_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]")
-_TELLING = re.compile(
-    rb"^(?:from|date|message-id|received|mime-version|return-path|delivered-to):[ \t]", re.I | re.M
-)
-_SIGNS = 2  # headers of mail that a message must have
-_MBOX = re.compile(rb"From [^\r\n]{1,300}\d{4}[^\r\n]{0,20}\r?\n")
 _LONGEST = 2_000_000  # characters of a message
-
-
-def is_mbox(head: bytes) -> bool:
-    return bool(_MBOX.match(head)) and is_message(head.partition(b"\n")[2])
-
-
-def is_message(head: bytes) -> bool:
-    top = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
-    found = {each.lower() for each in _TELLING.findall(top)}
-    return bool(_HEADER.match(head)) and len(found) >= _SIGNS
 
 
 def read_mbox(path: Path, out: Output) -> Found:
@@ -42,15 +25,14 @@ def read_mbox(path: Path, out: Output) -> Found:
         box.close()
 
 
-def read_message(data: bytes, out: Output | None) -> Found:
+def read_message(data: bytes, out: Output) -> Found:
     message = email.message_from_bytes(data, policy=policy.default)
     assert isinstance(message, EmailMessage)
     title = line(_header(message, "subject")) or "(no subject)"
     text, attachments, lost = "", [], ""
     try:
         text = _text(message)
-        if out is not None:
-            attachments = _attachments(message, out)
+        attachments = _attachments(message, out)
     except (LookupError, ValueError, AssertionError, AttributeError, TypeError) as error:
         lost = f"The message is damaged ({type(error).__name__})."
     if not text.strip() and not attachments:

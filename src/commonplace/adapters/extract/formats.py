@@ -20,6 +20,7 @@ _READERS = {
     media_type.PPTX: "pptx",
     media_type.XLSX: "xlsx",
     media_type.EPUB: "epub",
+    **dict.fromkeys(media_type.EXPORTS, "saved"),
     "text/vtt": "subtitles",
     "application/x-subrip": "subtitles",
     "application/rss+xml": "feed",
@@ -49,7 +50,7 @@ _REFUSED = {
     ),
     "image/vnd.djvu": "DjVu files are not supported. Convert the file to PDF.",
     "application/postscript": "PostScript files are not supported. Convert the file to PDF.",
-    "application/zip": "The file is a zip archive. Unpack it and add its files.",
+    "application/zip": "The file is a zip archive. Unpack it and add its files, or import it.",
     "application/rtf": "RTF files are not supported. Save the file as docx or PDF.",
 }
 

@@ -13,6 +13,12 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
 XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
+ENEX = "application/enex+xml"
+OPML = "text/x-opml"
+NOTEBOOK = "application/x-ipynb+json"
+MAIL, MAILBOX = "message/rfc822", "application/mbox"
+CLIPPINGS = "text/x-kindle-clippings"
+EXPORTS = (ENEX, OPML, NOTEBOOK, MAIL, MAILBOX, CLIPPINGS)
 IWORK = "application/vnd.apple.iwork"
 VISIO = "application/vnd.ms-visio.drawing"
 OLD_OFFICE = "application/x-ole-storage"  # doc, xls, ppt; docx, xlsx, pptx with a password
@@ -66,6 +72,7 @@ _TEXT_MAGIC: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), kind)
     for pattern, kind in (
         (r"WEBVTT\b", "text/vtt"),
+        (r"[^\n]{1,400}\n- [^\n|]{1,400}\|[^\n]{1,400}\n[^=]{0,3000}\n={10}\r?\n", CLIPPINGS),
         (r"\d+[ \t]*\r?\n\d+:\d\d:\d\d[,.]\d{3} -->", "application/x-subrip"),
     )
 )
@@ -73,10 +80,19 @@ _ROOTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), kind)
     for pattern, kind in (
         (r"\s*(?:<!doctype\s+html|<html[\s>])", "text/html"),
+        (r"\s*<en-export[\s>]", ENEX),
+        (r"\s*<opml[\s>]", OPML),
         (r"\s*<(?:rss|rdf:RDF)[\s>]", "application/rss+xml"),
         (r"\s*<(?:\w+:)?feed[\s>]", "application/atom+xml"),
     )
 )
+_NOTEBOOK = re.compile(r'\{\s{0,99}"(?:cells"\s{0,9}:\s{0,9}\[\s{0,99}[{\]]|nbformat"\s{0,9}:)')
+_MBOX = re.compile(rb"From [^\r\n]{1,300}\d{4}[^\r\n]{0,20}\r?\n")
+_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]")
+_TELLING = re.compile(
+    rb"^(?:from|date|message-id|received|mime-version|return-path|delivered-to):[ \t]", re.I | re.M
+)
+_SIGNS = 2  # headers of mail that a message must have
 _PROLOG = re.compile(r"\s*(?:(<\?)|(<!--)|<!doctype(?!\s+html))", re.I)
 _PROLOG_ENDS = {None: ">", 1: "?>", 2: "-->"}
 
@@ -162,11 +178,23 @@ def sniff(path: Path, declared: str = "", name: str = "") -> str:
     if kind is not None:
         return _refine(kind, declared or by_name)
     if charset.looks_like_text(head):
+        if kind := mail_type(head):
+            return kind
         return _text_type(charset.decode(head), declared, by_name)
     # Recordings may start anywhere in a stream; all other types that we read have a magic number.
     return next(
         (kind for kind in (declared, by_name) if kind.startswith(("audio/", "video/"))), BINARY
     )
+
+
+def mail_type(head: bytes) -> str | None:
+    """Return the type of a mailbox or a message: only mail begins with several of its headers."""
+    box = bool(_MBOX.match(head))
+    top = (head.partition(b"\n")[2] if box else head).replace(b"\r\n", b"\n")
+    found = {name.lower() for name in _TELLING.findall(top.partition(b"\n\n")[0])}
+    if len(found) < _SIGNS or not _HEADER.match(top):
+        return None
+    return MAILBOX if box else MAIL
 
 
 def normalize(media_type: str) -> str:
@@ -196,6 +224,8 @@ def _text_type(head: str, declared: str, by_name: str) -> str:
 
 def _markup_type(head: str) -> str | None:
     """Return the type that the first element, or the first key of a JSON feed, stands for."""
+    if _NOTEBOOK.match(head):
+        return NOTEBOOK
     if head.startswith("{"):
         return (
             "application/feed+json"

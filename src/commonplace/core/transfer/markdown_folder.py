@@ -20,8 +20,10 @@ from commonplace.core.items.drafts import Record
 from commonplace.core.items.folders import FolderIds, Folders
 from commonplace.core.items.library import Library
 from commonplace.core.items.originals import Originals
+from commonplace.core.items.uploads import Uploads
 from commonplace.core.items.versions import Versions
-from commonplace.errors import Invalid, NotFound
+from commonplace.core.transfer.vault import Vault
+from commonplace.errors import SOURCE_ERRORS, Invalid, LibraryFull, NotFound
 from commonplace.model import (
     AUTHORED,
     Advance,
@@ -89,6 +91,7 @@ async def import_folder(
     root: Path,
     advance: Advance,
     originals: Originals | None = None,
+    uploads: Uploads | None = None,
     *,
     dry_run: bool = False,
 ) -> ImportResult:
@@ -107,6 +110,7 @@ async def import_folder(
     notes: dict[str, str] = {}
     files_of: dict[str, Json] = {}
     base = await asyncio.to_thread(root.resolve)
+    vault = Vault(caller.library_id)
 
     async def batches() -> AsyncIterator[list[Record]]:
         for start in range(0, len(files), AT_ONCE):
@@ -127,8 +131,11 @@ async def import_folder(
                 if note.created_at is None:
                     dated = journal_day(path) or datetime.fromtimestamp(file.stat().st_mtime, UTC)
                     note = replace(note, at=dated)
+                if "id" not in note.front:
+                    note = vault.take(note, path)
                 filed_in = [await ids.find(name) for name in _folder_paths(note, path)]
                 records.append(_record(note, caller.library_id, base, path, filed_in))
+                vault.name(path, records[-1].item.id, note.front)
                 if (item_id := _uuid(note.front.get("id"))) and "original" in note.front:
                     files_of[item_id] = note.front["original"]
                 joins = list(_relations(note, caller.library_id))
@@ -148,6 +155,18 @@ async def import_folder(
         for outcome in found:
             outcomes[outcome] += 1
         advance(sum(outcomes.values()) + len(skipped), len(files))
+    relations += vault.relations()
+    unread = []
+    if uploads:
+        for file, note_ids in (await asyncio.to_thread(vault.files, root)).items():
+            try:
+                added = await uploads.add_file(caller, file)
+            except LibraryFull:
+                raise
+            except SOURCE_ERRORS as error:
+                unread.append((file.relative_to(root).as_posix(), error.message))
+            else:
+                relations += [vault.join(note_id, added.item.id) for note_id in note_ids]
     for start in range(0, len(relations), AT_ONCE):
         await bulk_import.relate(caller, relations[start : start + AT_ONCE])
     for start in range(0, len(notes), AT_ONCE):
@@ -155,7 +174,7 @@ async def import_folder(
     for item_id, said in files_of.items():
         if originals and (original := _original(base, said)):
             await originals.attach(caller, item_id, *original)
-    return ImportResult(outcomes, ids.created, tuple(skipped), same=tuple(same))
+    return ImportResult(outcomes, ids.created, tuple(skipped), tuple(unread), same=tuple(same))
 
 
 def _original(root: Path, said: Any) -> tuple[Path, str] | None:

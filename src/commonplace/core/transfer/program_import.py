@@ -105,6 +105,7 @@ class ProgramImport(Service):
                 importer.outcomes,
                 ids.created,
                 tuple(importer.failed),
+                tuple(importer.unread),
                 unreachable=tuple(importer.unreachable),
                 same=same,
                 found=counts,
@@ -184,6 +185,7 @@ class _Importer:
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     failed: list[tuple[str, str]] = field(default_factory=list)
     unreachable: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
     attachments: list[tuple[str, str, Attachment]] = field(default_factory=list)
     ids: dict[str, str] = field(default_factory=dict)  # of items by their key
     joins: list[tuple[str, str]] = field(default_factory=list)  # from an id to a key
@@ -220,7 +222,7 @@ class _Importer:
             except LibraryFull:
                 raise
             except SOURCE_ERRORS as error:
-                self.lose(f"{attachment.name} of {name}", error.message)
+                self.unread.append((f"{attachment.name} of {name}", error.message))
             else:
                 self.relations.append(self._join(note_id, added.item.id))
 

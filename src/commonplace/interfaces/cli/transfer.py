@@ -77,6 +77,7 @@ async def import_(
                     source,
                     advance,
                     services.originals,
+                    services.uploads,
                     dry_run=dry_run,
                 )
         elif dry_run:
