@@ -72,5 +72,7 @@ SELECT create_distributed_table('uploads', 'library_id', colocate_with => 'folde
 SELECT create_distributed_table('source_files', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('feeds', 'library_id', colocate_with => 'folders');
 SELECT create_distributed_table('feed_entries', 'library_id', colocate_with => 'folders');
+SELECT create_distributed_table('crawls', 'library_id', colocate_with => 'folders');
+SELECT create_distributed_table('crawl_pages', 'library_id', colocate_with => 'folders');
 
 COMMIT;

@@ -81,6 +81,7 @@ async def open_app(
         if workers:
             background += [
                 app.feeds.keep_polling(),
+                app.crawler.keep_crawling(),
                 app.uploads.run_cleanup(),
                 app.oauth.keep_tidy(),
                 app.webhooks.keep_queuing(),

@@ -16,6 +16,7 @@ from commonplace.model import (
     Fetched,
     Json,
     Proposal,
+    SiteLinks,
     Transcript,
     Transformed,
     Video,
@@ -205,6 +206,11 @@ class Extractor(Closable, Protocol):
         """Read another program's export. Writes its attachments to the folder `into`, each named by
         a number, and returns the file there with its entries (see `read_saved`). Raises
         IngestFailed when it is not one."""
+
+    async def find_pages(
+        self, path: Path, media_type: str, url: str, *, charset: str | None = None, queue: str = ""
+    ) -> SiteLinks:
+        """Return where a page, a sitemap (gzipped or not) or a list of links leads to."""
 
 
 class Videos(Protocol):

@@ -25,6 +25,7 @@ from commonplace.interfaces.mcp.tools import MANAGED
 from commonplace.model import (
     Caller,
     Capability,
+    Crawl,
     FullItem,
     Json,
     Role,
@@ -97,6 +98,7 @@ TARGETS = {
     "folder_id": "folder",
     "token_id": "token",
     "feed_id": "feed",
+    **dict.fromkeys(("crawl_id", "source_id"), "crawl"),
     "person_id": "member",
     "invitation_id": "invitation",
     "candidate_id": "candidate",
@@ -367,6 +369,9 @@ async def make(house: House, what: str, which: str) -> tuple[str, str]:
             new_id(), by.library_id, f"https://example.org/{name}", name, by.person_id
         )
         return (await house.app.store.feeds.create(feed)).id, ""
+    if what == "crawl":
+        crawl = Crawl(new_id(), by.library_id, f"http://127.0.0.1/{name}", name, by.person_id)
+        return (await house.app.store.crawls.begin(crawl)).id, ""
     if what == "webhook":
         hook = Webhook(new_id(), by.library_id, by.person_id, None, "http://127.0.0.1/", (), "")
         return (await house.app.store.webhooks.create(hook)).id, ""
@@ -439,13 +444,13 @@ def sees(character: str, what: str, which: str) -> bool:
         return False  # to be saved by others
     if what == "webhook" and character in ("reader", "viewer", *OF_FOLDERS, "kb_only"):
         return False  # only those that they created themselves
-    if what == "feed" and character in (*OF_FOLDERS, "kb_only"):
+    if what in ("feed", "crawl") and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they follow themselves
     if what == "candidate" and character in (*OF_FOLDERS, "kb_only"):
         return False  # only those that they queued themselves
     if what == "folder" and character in OF_FOLDERS:
         return False  # a new one is in the scope of no token
-    if what in ("folder", "token", "feed", "webhook", "member", "invitation", "candidate"):
+    if what in ("folder", "token", "feed", "crawl", "webhook", "member", "invitation", "candidate"):
         return (which == "theirs") == (character == "stranger")
     return which in SEES[character]
 

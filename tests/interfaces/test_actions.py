@@ -73,6 +73,13 @@ CASES: dict[str, Json] = {
     "list_feeds": {},
     "get_feed": {"feed_id": "{feed}"},
     "unfollow_feed": {"feed_id": "{feed}"},
+    "create_crawl": {"url": "{web}/news.xml", "max_pages": 1},
+    "list_crawls": {},
+    "get_crawl": {"crawl_id": "{crawl}"},
+    "delete_crawl": {"crawl_id": "{crawl}"},
+    "crawl": {"url": "{web}/news.xml", "max_pages": 1},
+    "sync": {"source_id": "{crawl}"},
+    "link_graph": {"source_id": "{crawl}"},
     "search_items": {"query": "zebra river", "limit": 3},
     "search_knowledge": {"query": "zebra river", "limit": 3},
     "list_disks": {"scope": "owned", "limit": 4},
@@ -178,6 +185,7 @@ COMMANDS = {
     "follow_feed": "feed add {web}/other.xml --newest 0",
     "list_feeds": "feed list",
     "unfollow_feed": "feed remove {feed}",
+    "create_crawl": "crawl {web}/news.xml --max-pages 1",
     "list_disks": "disk list --scope owned --limit 4",
     "publish_disk": "disk publish {document} --summary 'About a zebra.'",
     "unpublish_disk": "disk publish {published} --undo",
@@ -294,6 +302,7 @@ async def fill(folder: Path, web: str, host: str) -> Stock:
         ids["long"], ids["job"] = map(str, await house.add("Long", text=LONG_TEXT))
         ids["upload"] = await upload("a.md", "text/markdown", b"# Notes\n\nOf the harbour.")
         ids["recording"] = await upload("whistle.mp3", "audio/mpeg", whistle)
+        ids["crawl"] = (await post("/api/v1/crawls", {"url": f"{web}/other.xml"}))["id"]
         ids["feed"] = (await post("/api/v1/feeds", {"url": f"{web}/news.xml"}))["id"]
         ids["webhook"] = (await post("/api/v1/webhooks", {"url": f"{web}/hook"}))["id"]
         ids["project"] = await entity("project", "Harbour")

@@ -123,7 +123,7 @@ QUOTA = {
 # What is named in a body or query, and may not be there.
 NAMED = {
     *("finalize_recording", "finalize_document", "follow_feed", "create_token", "explore"),
-    "list_items",
+    *("list_items", "create_crawl"),
 }
 FOR_ALL_BUT_SCOPED = {"list_members"}
 # Conflicts with the state of something, not with a revision.

@@ -25,6 +25,8 @@ from commonplace.core.ingest.transcription import (
     TranscriptionWebhooks,
 )
 from commonplace.core.items.bulk_import import BulkImport
+from commonplace.core.items.crawler import Crawler
+from commonplace.core.items.crawls import Crawls
 from commonplace.core.items.epic_status import Epics
 from commonplace.core.items.feeds import Feeds
 from commonplace.core.items.folders import Folders
@@ -33,6 +35,7 @@ from commonplace.core.items.originals import Originals
 from commonplace.core.items.overview import Overview
 from commonplace.core.items.page_updates import PageUpdates
 from commonplace.core.items.queued_items import IngestJobs, QueuedItems
+from commonplace.core.items.site_reader import SiteReader
 from commonplace.core.items.source_files import SourceFiles
 from commonplace.core.items.tags import Tags
 from commonplace.core.items.text_editor import TextEditor
@@ -109,6 +112,8 @@ class Services:
     files: SourceFiles
     page_updates: PageUpdates
     feeds: Feeds
+    crawls: Crawls
+    crawler: Crawler
     transcription_webhooks: TranscriptionWebhooks
     tasks: Tasks
     planning: Planning
@@ -244,6 +249,7 @@ def build_services(
     feeds = Feeds(store, access, fetcher, extractor, library, folders, settings)
     sessions = Sessions(store, access, entities, memory, reflection)
     annotations = Annotations(store, access, entities, editor)
+    site = SiteReader(store, fetcher, extractor, limits)
     people, accounts = People(store, access), Accounts(store, access, limits)
     members = Members(store, access)
     clients = OAuthClients(store, limits, fetcher, settings)
@@ -285,6 +291,8 @@ def build_services(
         files,
         PageUpdates(store, sources, files, editor, library),
         feeds,
+        Crawls(store, access, folders),
+        Crawler(store, access, extractor, sources, library, site),
         TranscriptionWebhooks(wake, settings),
         tasks,
         Planning(store, access, search, graph, similarity),

@@ -1,5 +1,6 @@
 """Frozen values that travel between interfaces, core, store and adapters."""
 
+from commonplace.model.crawls import *
 from commonplace.model.disks import *
 from commonplace.model.events import *
 from commonplace.model.folders import *

@@ -8,6 +8,8 @@ from commonplace.model.items import SOURCE_CHECK, Item
 # What was found at the address of an item when it was last fetched again.
 UNCHANGED, CHANGED, MOVED, GONE, FAILED = "unchanged", "changed", "moved", "gone", "unreachable"
 
+TIMES_GONE = 2  # in a row, after which a page is archived
+
 
 def mark_source(item: Item, status: str) -> Item:
     """Return an item with what was found at its address now, since when, and how often in a row."""

@@ -21,6 +21,7 @@ class Fetched:
     size: int
     validators: Json = field(default_factory=dict)  # etag, last_modified
     max_age: int = 0  # seconds that it may be cached, as the server says
+    robots: str = ""  # X-Robots-Tag
     unchanged: bool = False  # the server has nothing newer than what was known; the file is empty
 
 

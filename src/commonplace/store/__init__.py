@@ -22,6 +22,7 @@ from commonplace.store import (
     candidates,
     captures,
     contents,
+    crawls,
     disks,
     feeds,
     folders,
@@ -75,6 +76,7 @@ class Store(Table):
         self.uploads = uploads.Uploads(db)
         self.source_files = source_files.SourceFiles(db)
         self.feeds = feeds.Feeds(db)
+        self.crawls = crawls.Crawls(db)
         self.relations = relations.Relations(db)
         self.captures = captures.Captures(db)
         self.idempotency = idempotency.IdempotencyKeys(db)

@@ -64,6 +64,8 @@ TABLES = (
     "source_files",
     "feeds",
     "feed_entries",
+    "crawls",
+    "crawl_pages",
     "relations",
     "captures",
     "candidates",

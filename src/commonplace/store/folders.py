@@ -25,6 +25,7 @@ from commonplace.search_index.index import IndexedTable
 from commonplace.store import rows
 from commonplace.store.events import log
 from commonplace.store.people.people import lock_library, revoke_tokens
+from commonplace.store.queues import job_queues
 from commonplace.store.trash import moves
 from commonplace.store.undo import journal
 
@@ -53,6 +54,9 @@ _OF_FOLDER = {
     "feeds": "folder_id = :folder_id",
     "feed_entries": """feed_id IN (SELECT id FROM feeds
                        WHERE library_id = :library_id AND folder_id = :folder_id)""",
+    "crawls": "folder_id = :folder_id",
+    "crawl_pages": """crawl_id IN (SELECT id FROM crawls
+                      WHERE library_id = :library_id AND folder_id = :folder_id)""",
     "webhooks": f"token_id IN (SELECT id FROM tokens WHERE {_SEES_ONLY})",
 }
 _NEEDS = {
@@ -60,6 +64,8 @@ _NEEDS = {
     "token_folders": "tokens WHERE library_id = :library_id AND id = :token_id",
     "feeds": "members WHERE library_id = :library_id AND person_id = :person_id",
     "feed_entries": "feeds WHERE library_id = :library_id AND id = :feed_id",
+    "crawls": "members WHERE library_id = :library_id AND person_id = :person_id",
+    "crawl_pages": "crawls WHERE library_id = :library_id AND id = :crawl_id",
     "webhooks": """members AS m JOIN tokens AS t ON t.library_id = m.library_id
                    WHERE m.library_id = :library_id AND m.person_id = :person_id
                    AND t.id = :token_id""",
@@ -215,6 +221,8 @@ class Folders(IndexedTable):
         for table in _OF_FOLDER:
             for each in before[table]:
                 _put_row(tx, table, each)
+        for kind in (job_queues.FEED, job_queues.CRAWL):
+            job_queues.note(tx, library_id, kind, now())
         for child in after["folders"]:
             present = folders.get(child["id"])
             if present is not None and _told(present) == child["after"]:

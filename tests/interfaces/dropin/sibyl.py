@@ -88,14 +88,14 @@ review = {"pr_url": "https://github.com/org/a/pull/2", "commit_shas": ["def456"]
 assert tool("manage", {"action": "submit_review", "entity_id": other, "data": review})["success"]
 done = {"learnings": "Keep widgets small."}
 assert tool("manage", {"action": "complete_task", "entity_id": other, "data": done})["success"]
-for action, data in (
-    ("crawl", {"url": "https://example.org", "depth": 2, "max_pages": 50}),
-    ("sync", {"source_id": "s"}),
-    ("link_graph", {"source_id": "s"}),
-):
-    refused = tool("manage", {"action": action, "data": data})
-    assert refused["code"] == -32602
-    assert "crawler" in refused["message"]
+crawl = {"url": "http://127.0.0.1:9/", "depth": 2, "max_pages": 50}
+source = tool("manage", {"action": "crawl", "data": crawl})["data"]["source_id"]
+for action in ("sync", "link_graph"):
+    answer = tool("manage", {"action": action, "data": {"source_id": source}})
+    assert answer["success"]
+    assert answer["data"]["source_id"] == source
+refused = tool("manage", {"action": "sync", "data": {"source_id": "s"}})
+assert refused["message"] == "Crawl not found"
 
 # searching
 found = api.post("/search", json={"query": "OAuth callback", "types": ["task"], "limit": 5})

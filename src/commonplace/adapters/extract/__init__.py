@@ -5,7 +5,7 @@ from pathlib import Path
 
 from commonplace.adapters.extract.input_file import Caps, Source, limit_size, parse_date
 from commonplace.adapters.extract.process_pool import ProcessPool
-from commonplace.model import Extracted, Feed, FeedEntry, Mark
+from commonplace.model import Extracted, Feed, FeedEntry, Mark, SiteLink, SiteLinks
 
 __all__ = ["Caps", "FileExtractor"]
 
@@ -79,6 +79,13 @@ class FileExtractor:
     async def read_export(self, path: Path, into: Path, *, name: str = "", queue: str = "") -> Path:
         await self._pool.ask("export", Source(path, "", name=name), queue, into=str(into))
         return into / "saved.jsonl"
+
+    async def find_pages(
+        self, path: Path, media_type: str, url: str, *, charset: str | None = None, queue: str = ""
+    ) -> SiteLinks:
+        answer = await self._pool.ask("site", Source(path, media_type, charset, url), queue)
+        links = tuple(SiteLink(each["url"], each["modified"]) for each in answer["links"])
+        return SiteLinks(**answer | {"links": links, "sitemaps": tuple(answer["sitemaps"])})
 
     async def close(self) -> None:
         await self._pool.close()

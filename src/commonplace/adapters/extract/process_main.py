@@ -66,6 +66,10 @@ def _answer(verb: str, source: Source, caps: Caps, options: Json) -> Json:
             from commonplace.adapters.extract.picture import draw
 
             return {"data": draw(source, caps, **options)}
+        if verb == "site":
+            from commonplace.adapters.extract import site
+
+            return asdict(site.read(source, caps))
         from commonplace.adapters.extract import feed  # few readers ever see one
 
         return asdict(feed.parse(source, caps))

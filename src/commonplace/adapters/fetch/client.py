@@ -43,9 +43,10 @@ BUSY = (429, 503)
 NOT_MODIFIED = 304
 AUDIO = (".mp3", ".m4a", ".wav", ".ogg", ".flac", ".aac")
 RETRIES, LONGEST_WAIT = 2, 5.0  # of a busy server, while somebody waits for the answer
+AGENT = "Commonplace"  # by which robots.txt knows it
 HEADERS: dict[str | bytes, str | bytes] = {
     "User-Agent": (
-        f"Mozilla/5.0 (compatible; Commonplace/{__version__}; reads what its user asked to keep)"
+        f"Mozilla/5.0 (compatible; {AGENT}/{__version__}; reads what its user asked to keep)"
     ),
     "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
     "Accept-Encoding": "gzip",
@@ -122,7 +123,10 @@ class WebFetcher:
                         str(at), "", None, path, 0, known | validators(headers), unchanged=True
                     )
                 if answer.status in REDIRECTS and not redirects:
-                    raise IngestFailed("The URL redirects, which is not allowed here.")
+                    raise IngestFailed(
+                        "The URL redirects, which is not allowed here.",
+                        location=str(_redirect(headers.get("Location", ""), [at])),
+                    )
                 if not 200 <= answer.status < 300:
                     return None
                 declared = headers.get("Content-Type", "")
@@ -143,6 +147,7 @@ class WebFetcher:
                     writer.size,
                     validators(headers),
                     max_age(headers),
+                    headers.get("X-Robots-Tag", ""),
                 )
 
             yield await self._follow(

@@ -1,5 +1,6 @@
 """Parse response headers, which may be malformed, and turn failures into messages."""
 
+import math
 import re
 import ssl
 from collections.abc import Iterator
@@ -75,6 +76,7 @@ def status_error(status: int, wait: float | None) -> IngestFailed:
         f"The page answered {status}{phrase}{later}.",
         transient=status in (408, 425, 429) or status >= 500,
         http_status=status,
+        **({} if wait is None else {"retry_after": math.ceil(wait)}),
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import gzip
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,6 +45,7 @@ _SAME_SITE = ("www", "m", "mobile", "amp")  # labels of hosts that show the same
 HTML = "text/html"
 STAND_IN = "stand_in"  # in `about`: a text in the place of a page that could not be read
 VALIDATORS = "validators"  # in `about`: of the answer that a text was read from
+Inspect = Callable[[Fetched, str], Awaitable[None]]  # of an answer and its media type
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 
 
@@ -197,26 +198,35 @@ class Sources:
             content = await self.reread(file, path, url, queue=queue)
         return replace(content, files=() if self._settings.archive == "off" else (file,))
 
-    async def read_again(self, url: str, known: Json, *, queue: str = "") -> Content | None:
+    async def read_again(
+        self, url: str, known: Json, *, queue: str = "", inspect: Inspect | None = None
+    ) -> Content | None:
         """Read a URL again. None: the server says that it is as it was when it sent the validators
-        `known`."""
+        `known`. `inspect` looks at the answer first, and may refuse it; it gets no redirects."""
         try:
-            return await self._read(url, no_progress, queue, known)
+            return await self._read(url, no_progress, queue, known, inspect)
         except _Unchanged:
             return None
 
     async def _read(
-        self, url: str, progress: Progress, queue: str, known: Json | None = None
+        self,
+        url: str,
+        progress: Progress,
+        queue: str,
+        known: Json | None = None,
+        inspect: Inspect | None = None,
     ) -> Content:
         if video := youtube_id(url):
             found, recording = await self._video(video, progress)
             content = _content(url, url, found, recording, platform="youtube")
             return await self._pictured(content, found, queue)
         await progress(0.1, f"Fetching {urlsplit(url).netloc}")
-        async with self._sample(url, known) as fetched:
+        async with self._sample(url, known, redirects=inspect is None) as fetched:
             if fetched.unchanged:
                 raise _Unchanged
             kind = await self._kind(fetched, queue)
+            if inspect is not None:
+                await inspect(fetched, kind)
             if kind.startswith(SPEECH):
                 return _content(url, fetched.url, Extracted("", ""), {"url": url}, kind, "audio")
             if fetched.media_type.startswith(SPEECH):
@@ -225,7 +235,10 @@ class Sources:
                     f"{kind}."
                 )
             await progress(0.4, "Extracting text")
-            found, recording = await self._readable(url, kind, fetched, queue)
+            if inspect is not None:
+                found, recording = await self._text(fetched, queue), None
+            else:
+                found, recording = await self._readable(url, kind, fetched, queue)
             if recording is not None:
                 content = _content(url, fetched.url, found, recording, platform="podcast")
                 return await self._pictured(content, found, queue)
@@ -236,6 +249,8 @@ class Sources:
                 canonical=_canonical_address(fetched.url, found.address),
                 files=await self._archived(fetched, kind),
             )
+            if inspect is not None:
+                return content
             if kind == HTML:
                 most = self._settings.keep_images * MEGABYTE
                 images = await self._pictures.of_text(found.text, most, queue)
@@ -290,9 +305,7 @@ class Sources:
             return Extracted(episode.title, episode.summary, published_at=episode.published_at), {
                 "url": episode.audio_url
             }
-        found = await self._extractor.extract(
-            fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url, queue=queue
-        )
+        found = await self._text(fetched, queue)
         if (
             kind == HTML
             and len(found.text) < 20 * ARTICLE_WORDS  # counting the words of a long text takes time
@@ -303,6 +316,11 @@ class Sources:
         if not found.text.strip():
             raise IngestFailed("There is nothing to read at this URL.")
         return found, None
+
+    async def _text(self, fetched: Fetched, queue: str) -> Extracted:
+        return await self._extractor.extract(
+            fetched.path, fetched.media_type, charset=fetched.charset, url=fetched.url, queue=queue
+        )
 
     async def _heard(self, url: str, page: Extracted, queue: str) -> str | None:
         """Find the recording that a page is about: one that it plays or links to, or the one in its
@@ -338,13 +356,16 @@ class Sources:
         except IngestFailed:
             return False
 
-    def _sample(self, url: str, known: Json | None = None) -> AbstractAsyncContextManager[Fetched]:
+    def _sample(
+        self, url: str, known: Json | None = None, *, redirects: bool = True
+    ) -> AbstractAsyncContextManager[Fetched]:
         """Fetch a URL, and only the first bytes of a recording."""
         return self._fetcher.get(
             url,
             max_bytes=self._settings.fetch_max_mb * MEGABYTE,
             sample_bytes=SAMPLE_BYTES,
             known=known,
+            redirects=redirects,
         )
 
     async def _is_heard(self, fetched: Fetched, queue: str) -> bool:

@@ -255,14 +255,19 @@ class Library(Service):
                 item.url, before.about.get(VALIDATORS, {}), queue=caller.queue
             )
         except IngestFailed as error:
-            await self._mark(item, GONE if error.data.get("http_status") in (404, 410) else FAILED)
+            await self.mark(item, GONE if error.data.get("http_status") in (404, 410) else FAILED)
             raise
         if content is None:
-            return await self._mark(item, UNCHANGED)
+            return await self.mark(item, UNCHANGED)
         content = await self._read_canonical(content, caller.queue)
-        content = await self._files.put(item.library_id, content)
         if recording_of(content) is not None:
             raise Invalid("The URL now leads to a recording. Add it as a new item.")
+        return await self.renew(caller, item, content)
+
+    async def renew(self, caller: Caller, item: Item, content: Content) -> Item:
+        """Give an item what its page says now. The caller is authorized already."""
+        before = await self._store.contents.get(item.library_id, item.content_id)
+        content = await self._files.put(item.library_id, content)
 
         async def replace_text() -> Item:
             # read again: it may have changed during the fetch
@@ -272,9 +277,9 @@ class Library(Service):
         renewed = await retry_on_conflict(replace_text, guarded=False)
         moved = before.shared and content.key != before.key
         changed = content.text != before.text
-        return await self._mark(renewed, MOVED if moved else CHANGED if changed else UNCHANGED)
+        return await self.mark(renewed, MOVED if moved else CHANGED if changed else UNCHANGED)
 
-    async def _mark(self, item: Item, status: str) -> Item:
+    async def mark(self, item: Item, status: str) -> Item:
         """Note what was found at the item's address today, and since when that is so."""
         marked = mark_source(item, status)
         await self._store.items.set_derived([Annotation(item, {"metadata": marked.metadata})])

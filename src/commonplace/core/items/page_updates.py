@@ -18,6 +18,7 @@ from commonplace.errors import CommonplaceError
 from commonplace.model import (
     FAILED,
     GONE,
+    TIMES_GONE,
     Advance,
     Caller,
     FileRole,
@@ -32,7 +33,6 @@ from commonplace.store.optimistic import retry_on_conflict
 _AT_ONCE = 100
 _HOSTS = 4  # that are asked at the same time
 _PAUSE = 1.0  # seconds between two requests to a host
-_TIMES_GONE = 2  # in a row, after which a page is archived
 
 
 class Reextracted(NamedTuple):
@@ -99,7 +99,7 @@ class PageUpdates:
         now = await self._library.find(caller, item.id)
         if now is None or now.source_status != GONE:
             return FAILED, False
-        if now.source_check["times"] < _TIMES_GONE:
+        if now.source_check["times"] < TIMES_GONE:
             return GONE, False
         await self._library.update(caller, item.id, {"archived": True})
         return GONE, True

@@ -804,3 +804,50 @@ CREATE TABLE feed_entries (
   PRIMARY KEY (library_id, feed_id, entry),
   FOREIGN KEY (library_id, feed_id) REFERENCES feeds (library_id, id) ON DELETE CASCADE
 );
+
+-- Sites that are crawled, with the rights of whoever began it, and the frontier of each.
+CREATE TABLE crawls (
+  library_id TEXT NOT NULL REFERENCES libraries (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  url TEXT NOT NULL,
+  start TEXT NOT NULL,   -- the address that was given, before its redirects
+  person_id TEXT NOT NULL REFERENCES people (id) ON DELETE CASCADE,
+  token_id TEXT,
+  folder_id TEXT,
+  prefix TEXT NOT NULL,  -- of the pages' addresses; '' until the first page is read
+  max_pages INTEGER NOT NULL,
+  max_depth INTEGER NOT NULL,
+  exclude TEXT NOT NULL,   -- JSON
+  state TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  started_at BIGINT NOT NULL,
+  finished_at BIGINT,
+  due_at BIGINT NOT NULL,  -- when a worker goes on, or the lease of the one that does ends
+  error TEXT,
+  robots TEXT,             -- the site's robots.txt; NULL: not read yet
+  tries INTEGER NOT NULL,
+  discovered INTEGER NOT NULL,  -- whether its sitemaps were read
+  version TEXT NOT NULL,        -- the one that is crawled, of several
+  versions TEXT NOT NULL,       -- all of them, JSON
+  requests INTEGER NOT NULL,
+  bytes BIGINT NOT NULL,
+  PRIMARY KEY (library_id, id),
+  FOREIGN KEY (library_id, folder_id) REFERENCES folders (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX crawls_due ON crawls (library_id, state, due_at);
+
+CREATE TABLE crawl_pages (
+  library_id TEXT NOT NULL,
+  crawl_id TEXT NOT NULL,
+  url TEXT NOT NULL,
+  depth INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  modified TEXT NOT NULL,  -- as the sitemap says
+  seen TEXT NOT NULL,      -- the same when the page was read
+  tries INTEGER NOT NULL,
+  item_id TEXT,
+  reason TEXT,             -- why there is no item
+  PRIMARY KEY (library_id, crawl_id, url),
+  FOREIGN KEY (library_id, crawl_id) REFERENCES crawls (library_id, id) ON DELETE CASCADE
+);
+CREATE INDEX crawl_pages_next ON crawl_pages (library_id, crawl_id, state, depth, url);

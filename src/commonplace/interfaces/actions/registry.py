@@ -1,6 +1,7 @@
 """All actions, in the order of the reference."""
 
 from commonplace.interfaces.actions import (
+    crawls,
     disks,
     entities,
     events,
@@ -23,6 +24,7 @@ ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
     "search": ("Searching passages and entities", (*search.ACTIONS, disks.SEARCH_ITEMS)),
     "uploads": ("Uploads of files, in three steps", uploads.ACTIONS),
     "folders": ("Folders, filing and feeds", folders.ACTIONS),
+    "crawls": ("Crawls of sites", crawls.ACTIONS),
     "disks": ("Disks: search, read, publish, save", disks.ACTIONS),
     "entities": ("Entities of the graph, and corrections of memories", entities.ACTIONS),
     "graph": ("Exploring and linking entities", graph.ACTIONS),

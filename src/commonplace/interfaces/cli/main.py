@@ -27,7 +27,7 @@ GROUPS = {
 # The sections of the help, with the commands and groups in the order in which they are listed.
 SECTIONS = {
     "Library": "add search list get edit tag move archive delete trash open history refresh retry "
-    "folder feed disk import export",
+    "folder feed crawl disk import export",
     "Memory": "remember reflect context related review",
     "Work": "task",
     "Server": "serve mcp worker connect token member user admin oauth setup doctor backup restore "
@@ -83,6 +83,7 @@ COMMANDS = {
         "feed add": "Follow a feed.",
         "feed list": "List feeds.",
         "feed remove": "Unfollow a feed.",
+        "crawl": "Crawl a site.",
         "folder list": "List the folders in the token's scope.",
         "folder create": "Create a folder.",
         "folder rename": "Rename a folder, or move it into another.",

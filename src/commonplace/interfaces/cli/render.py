@@ -353,6 +353,7 @@ RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
         "URL": "url",
         "error": "error",
     },
+    "create_crawl": "Crawling {url} ({id})",
     "unfollow_feed": "Unfollowed {given[feed_id]}.",
     "create_token": "{token}",
     "list_tokens": {

@@ -49,7 +49,7 @@ _BY_VERB = {
     402: "entities.add entities.update library.add library.refresh library.retry library.update "
     "memory.remember reflection.accept reflection.reflect tasks.note uploads.announce "
     "uploads.finish versions.restore",
-    404: "feeds.subscribe graph.list library.page members.accept people.create_token "
+    404: "crawls.begin feeds.subscribe graph.list library.page members.accept people.create_token "
     "uploads.finish",
     409: "folders.create folders.update members.change_role members.remove reflection.accept "
     "reflection.edit reflection.reject",

@@ -15,6 +15,7 @@ from commonplace.database.columns import micros
 from commonplace.model import now
 
 FEED = "feed"  # kinds that are not of jobs: a feed is due
+CRAWL = "crawl"  # a crawl is due
 NOTIFY = "notify"  # webhooks are behind
 
 AHEAD = timedelta(hours=2)  # no lease or pause is longer
@@ -107,6 +108,8 @@ def rebuild(tx: Tx) -> None:
     for kinds in (
         "SELECT DISTINCT library_id, kind FROM jobs WHERE state IN ('queued', 'running')",
         f"SELECT DISTINCT library_id, '{FEED}' FROM feeds",
+        f"""SELECT DISTINCT library_id, '{CRAWL}' FROM crawls
+            WHERE state IN ('queued', 'running')""",
         f"SELECT DISTINCT library_id, '{NOTIFY}' FROM webhooks",
     ):
         for library_id, kind in tx.tuples(kinds):

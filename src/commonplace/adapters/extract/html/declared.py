@@ -89,6 +89,11 @@ def read_declared(tree: HtmlElement, url: str | None) -> Declared:
     )
 
 
+def read_address(tree: HtmlElement, url: str) -> str | None:
+    """Return the address that a page names by rel=canonical."""
+    return next(_addresses({}, tree, url), None)
+
+
 def clean_author(found: str | None) -> str | None:
     """Return names without what stands beside them: "by", addresses, a month that was a date."""
     names = list[str]()
