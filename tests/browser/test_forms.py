@@ -233,6 +233,7 @@ NO_PAGES = {  # streams, files, and a page that clients lead to: see test_consen
     *("/events", "/connect/live", "/connect/{token_id}/live", "/items/{item_id}/original"),
     *(
         "/items/{item_id}/thumbnail",
+        "/items/{item_id}/images/{image_id}",
         "/items/{item_id}/page",
         "/items/{item_id}/pages/{page}",
         "/oauth/authorize",

@@ -46,7 +46,7 @@ async def test_modes_and_filters_narrow_the_hits(site: Site) -> None:
     await page.get_by_label("Type").select_option("task")
     await expect(page.get_by_text("No results")).to_be_visible()
     await page.get_by_label("Type").select_option("")
-    await page.get_by_label("Added").select_option("1")
+    await page.locator("select[name=since]").select_option("1")
     await page.get_by_label("Words").check()
     await expect(page.locator(".hits .title")).to_have_text(["Whales"])
     await expect(page).to_have_url(re.compile("mode=keyword.*since=1|since=1.*mode=keyword"))
