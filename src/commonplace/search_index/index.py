@@ -19,6 +19,8 @@ _LOT = 1_000  # sections that are written at once
 _SECTION = (
     "library_id, item_id, position, title, heading, text, extra, word_count, key_points, locator"
 )
+_INSERT_ONE = f"""INSERT INTO sections ({_SECTION})
+                  VALUES ({", ".join(f":{name}" for name in _SECTION.split(", "))}) RETURNING id"""
 
 Written = tuple[Item, int, Section]  # with the section's id
 
@@ -143,25 +145,25 @@ class IndexedTable(Table):
 
 
 def _insert(tx: Tx, lot: Sequence[tuple[Item, Section]]) -> list[Written]:
-    tx.insert(
-        "sections",
-        _SECTION,
-        [
-            (
-                item.library_id,
-                item.id,
-                s.position,
-                item.title,
-                s.heading,
-                s.text,
-                s.extra,
-                s.word_count,
-                as_json(s.key_points),
-                as_json(s.locator),
-            )
-            for item, s in lot
-        ],
-    )
+    values = [
+        (
+            item.library_id,
+            item.id,
+            s.position,
+            item.title,
+            s.heading,
+            s.text,
+            s.extra,
+            s.word_count,
+            as_json(s.key_points),
+            as_json(s.locator),
+        )
+        for item, s in lot
+    ]
+    if len(lot) == 1:
+        named = dict(zip(_SECTION.split(", "), values[0], strict=True))
+        return [(lot[0][0], tx.scalar(_INSERT_ONE, **named), lot[0][1])]
+    tx.insert("sections", _SECTION, values)
     positions = [s.position for _, s in lot]
     ids = {
         (row["item_id"], row["position"]): row["id"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from commonplace.database import Table, Tx, reads, reads_inline, writes
+from commonplace.database import Database, Table, Tx, reads, reads_inline, writes
 from commonplace.errors import Conflict, NameTaken
 from commonplace.model import OAUTH, UNDO_KEPT, Capability, Event, Person, Role, Token, now
 from commonplace.search_index.index import IndexedTable
@@ -12,6 +12,7 @@ from commonplace.store import item_folders, rows
 from commonplace.store.people import directory
 
 EVENTS_KEPT = 1000  # per token
+_DIGESTS = 10_000  # whose library a server knows
 _TOKEN = """SELECT t.*, f.folder_id, m.role FROM tokens AS t
             LEFT JOIN members AS m ON m.library_id = t.library_id AND m.person_id = t.person_id
             LEFT JOIN token_folders AS f ON f.library_id = t.library_id AND f.token_id = t.id"""
@@ -75,13 +76,23 @@ class People(IndexedTable):
 
 
 class Tokens(Table):
+    def __init__(self, db: Database) -> None:
+        super().__init__(db)
+        self._libraries: dict[str, str] = {}  # of digests that were used; they never change
+
     @writes
     def create(self, tx: Tx, token: Token, digest: str) -> None:
         insert_token(tx, token, digest)
 
     @reads_inline
     def by_digest(self, tx: Tx, digest: str) -> Token | None:
-        return tx.recall(_by_digest, digest)
+        known = self._libraries.get(digest)
+        token = tx.recall(_by_digest, digest, known)
+        if token and known != token.library_id:
+            if len(self._libraries) >= _DIGESTS:
+                self._libraries.clear()
+            self._libraries[digest] = token.library_id
+        return token
 
     @reads
     def of_library(self, tx: Tx, library_id: str) -> list[Token]:
@@ -294,12 +305,15 @@ def _role(tx: Tx, person_id: str, library_id: str) -> str | None:
     return role
 
 
-def _by_digest(tx: Tx, digest: str) -> Token | None:
+def _by_digest(tx: Tx, digest: str, known: str | None) -> Token | None:
+    """Return the token. `known`: the library that its digest led to before."""
     found = tx.all(
         f"{_TOKEN} WHERE t.library_id = :library_id AND t.digest = :digest",
-        library_id=directory.find_library(tx, digest),
+        library_id=known or directory.find_library(tx, digest),
         digest=digest,
     )
+    if known and not found:  # revoked, or restored into another library
+        return _by_digest(tx, digest, None)
     return next(iter(_tokens(found)), None)
 
 
