@@ -247,6 +247,8 @@ async def test_boxes_are_ticked_by_a_click_and_by_keys(site: Site) -> None:
     await page.goto(f"/items/{item.public_id}")
     milk, bread, seeds = (page.get_by_role("checkbox", name=n) for n in ("milk", "bread", "seeds"))
     await expect(bread).to_be_checked()
+    line = page.locator(".prose li", has=milk)
+    assert await line.evaluate("it => it.offsetHeight < 2 * it.querySelector('input').offsetHeight")
     await milk.click()
     await seeds.focus()
     await page.keyboard.press("Space")
