@@ -25,7 +25,7 @@ NAMED = {
     "person_id": ("list_members", "email", "member"),
 }
 TYPES: dict[str, Any] = {"array": list[str], "boolean": bool}  # others are texts until parsed
-METAVARS = {"integer": "<int>", "number": "<float>"}
+METAVARS = {"integer": "<int>", "number": "<float>", "array": "<str>"}
 LARGE = 1_000_000  # a limit that needs no mention
 
 
