@@ -84,6 +84,20 @@ FORMS = [
     Form("/items/{item_id}/edit", "/items/{item}/edit", {"text": "  "}, "text", "empty"),
     Form("/items/{item_id}/notes", "/items/{item}", {"text": "  "}, "text", "Write a note"),
     Form("/notes/{note_id}", "/items/{item}", {"text": "  "}, "text", "Write a note"),
+    Form(
+        "/crawls",
+        "/crawls",
+        {
+            "url": "http://127.0.0.1:9/docs/",
+            "prefix": "http://127.0.0.1:9/other/",
+            "max_pages": "20",
+            "max_depth": "3",
+            "exclude": "/docs/old/*",
+        },
+        "prefix",
+        "must be the beginning of the URL",
+        "Crawl site",
+    ),
     Form("/tags", "/tags", {"name": "  "}, "name", "Enter the new name", "Rename", rows=True),
     Form(
         "/work",
@@ -207,6 +221,7 @@ FORMS = [
 ]
 # Nothing is typed there: buttons, and what is chosen among values that are all right.
 CHOICES = {
+    *("/crawls/{crawl_id}/sync", "/crawls/{crawl_id}/delete"),
     *("/items/{item_id}/refresh", "/items/{item_id}/retry", "/jobs/{job_id}/retry"),
     *("/items/{item_id}/versions/{revision}/restore", "/notes/{note_id}/delete"),
     *("/folders/{folder_id}/delete", "/folders/{folder_id}/parent", "/sample", "/sample/remove"),

@@ -64,6 +64,10 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "/sample"): Row(writes=True),
     ("POST", "/sample/remove"): Row(writes=True),
     ("GET", "/tags"): Row(),
+    ("GET", "/crawls"): Row(),
+    ("POST", "/crawls"): Row(writes=True, form=(("url", "http://127.0.0.1:9/"),)),
+    ("POST", "/crawls/{crawl_id}/sync"): OWN,  # see test_access_matrix.py
+    ("POST", "/crawls/{crawl_id}/delete"): OWN,
     ("GET", "/recent"): Row(),
     ("POST", "/undo/{step_id}"): Row("step", writes=True),
     ("POST", "/tags"): Row(writes=True, form=(("tag", "old"), ("name", "new"))),

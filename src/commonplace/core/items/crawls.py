@@ -111,7 +111,7 @@ class Crawls(Service):
     def _prefix(self, start: str, prefix: str) -> str:
         under = page_address(canonical(prefix)) or ""
         if not within(start, under):
-            raise Invalid(f"The prefix {prefix} must be the beginning of the URL.")
+            raise Invalid(f"The prefix {prefix} must be the beginning of the URL.", field="prefix")
         return under
 
     async def _folder(
