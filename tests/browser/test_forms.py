@@ -225,6 +225,7 @@ CHOICES = {
     *("/items/{item_id}/refresh", "/items/{item_id}/retry", "/jobs/{job_id}/retry"),
     *("/items/{item_id}/versions/{revision}/restore", "/notes/{note_id}/delete"),
     *("/folders/{folder_id}/delete", "/folders/{folder_id}/parent", "/sample", "/sample/remove"),
+    "/import",  # a file is chosen
     *("/trash/empty", "/trash/{item_id}/restore", "/trash/{item_id}/delete"),
     *("/work/{entity_id}/move", "/disks/{disk_id}/unpublish", "/d/{public_id}/save"),
     *("/d/{public_id}/forget", "/tokens/shown", "/tokens/{token_id}/revoke", "/view-as"),
@@ -240,7 +241,8 @@ SCRIPTS = {  # without a form, or with one that a script answers in its own way
 }
 
 
-ELSEWHERE = {  # pages without a row of the table
+ELSEWHERE = {
+    "/import",  # pages without a row of the table
     *("/sidebar", "/trash", "/search", "/graph", "/graph/{item}", "/disks", "/review/captures"),
     *("/health", "/admin", "/recent", "/d/{shared}", "/tokens/{token}", "/items/{item}/versions/1"),
 }

@@ -61,6 +61,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "/folders/{folder_id}"): Row("folder", writes=True),
     ("POST", "/folders/{folder_id}"): Row("folder", writes=True, form=(("name", "Renamed *"),)),
     ("POST", "/folders/{folder_id}/parent"): Row("folder", writes=True, form=(("parent_id", ""),)),
+    ("GET", "/import"): Row(),
+    ("POST", "/import"): Row(writes=True, answer=422),  # without a file
     ("POST", "/sample"): Row(writes=True),
     ("POST", "/sample/remove"): Row(writes=True),
     ("GET", "/tags"): Row(),

@@ -59,6 +59,7 @@ from commonplace.core.people.tokens import People
 from commonplace.core.search.search import EntitySearch, Search
 from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
+from commonplace.core.transfer.import_jobs import ImportJobs, Imports
 from commonplace.core.transfer.program_import import ProgramImport
 from commonplace.core.transfer.sample import Samples
 from commonplace.core.transfer.session_import import Sessions
@@ -66,7 +67,17 @@ from commonplace.core.undo.recent_changes import RecentChanges
 from commonplace.core.work.graph import Graph
 from commonplace.core.work.planning import Planning
 from commonplace.core.work.tasks import Tasks
-from commonplace.model import EMBED, INDEX, INGEST, LINK, TRANSCRIBE, TRANSFORM, WEBHOOK, Chapter
+from commonplace.model import (
+    EMBED,
+    IMPORT,
+    INDEX,
+    INGEST,
+    LINK,
+    TRANSCRIBE,
+    TRANSFORM,
+    WEBHOOK,
+    Chapter,
+)
 from commonplace.ports import (
     Blobs,
     Embedder,
@@ -105,6 +116,7 @@ class Services:
     tags: Tags
     samples: Samples
     program_import: ProgramImport
+    imports: Imports
     queued_items: QueuedItems
     search: Search
     uploads: Uploads
@@ -250,6 +262,19 @@ def build_services(
     sessions = Sessions(store, access, entities, memory, reflection)
     annotations = Annotations(store, access, entities, editor)
     site = SiteReader(store, fetcher, extractor, limits)
+    program_import = ProgramImport(
+        store,
+        access,
+        library,
+        bulk_import,
+        folders,
+        annotations,
+        uploads,
+        feeds,
+        sessions,
+        extractor,
+    )
+    handlers[IMPORT] = ImportJobs(store, access, blobs, program_import)
     people, accounts = People(store, access), Accounts(store, access, limits)
     members = Members(store, access)
     clients = OAuthClients(store, limits, fetcher, settings)
@@ -272,18 +297,8 @@ def build_services(
         folders,
         Tags(store, access),
         Samples(store, access, library, folders),
-        ProgramImport(
-            store,
-            access,
-            library,
-            bulk_import,
-            folders,
-            annotations,
-            uploads,
-            feeds,
-            sessions,
-            extractor,
-        ),
+        program_import,
+        Imports(store, access, blobs, wake, settings),
         queued_items,
         search,
         uploads,

@@ -291,6 +291,7 @@ EMBED = "embed"  # compute vectors of sections
 TRANSFORM = "transform"  # write summary, key points, tags and category
 TRANSCRIBE = "transcribe"  # turn a recording into text
 LINK = "link"  # link an entity to similar ones
+IMPORT = "import"  # read another program's export
 WEBHOOK = "webhook"  # send events to an address
 Progress = Callable[[float, str], Awaitable[None]]  # the share done, 0..1, and the next step
 Advance = Callable[[int, int], None]  # (done so far, in all)

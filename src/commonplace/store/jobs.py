@@ -281,6 +281,29 @@ class Jobs(Table):
         )
 
     @writes
+    def set_progress(self, tx: Tx, worker: str, job: Job, share: float) -> None:
+        tx.run(
+            f"UPDATE jobs SET progress = :share WHERE {_HELD}",
+            share=share,
+            library_id=job.library_id,
+            id=job.id,
+            worker=worker,
+        )
+
+    @reads
+    def of_library(self, tx: Tx, library_id: str, kind: str, limit: int) -> list[Job]:
+        """Return the latest jobs of a kind that are of no item."""
+        return rows.every(
+            tx,
+            Job,
+            """SELECT * FROM jobs WHERE library_id = :library_id AND kind = :kind
+               AND item_id IS NULL ORDER BY created_at DESC, id DESC LIMIT :limit""",
+            library_id=library_id,
+            kind=kind,
+            limit=limit,
+        )
+
+    @writes
     def postpone(self, tx: Tx, worker: str, job: Job, until: datetime) -> None:
         """Queue the job again without counting the attempt."""
         if tx.run(

@@ -96,6 +96,7 @@ const parts = {
   "./filing.js": "#mover, #nest",
   "./board.js": "#work",
   "./fresh.js": "body[data-events]",
+  "./importing.js": "#imports",
   "./pan.js": "[data-pan]",
   "./passkeys.js": ".passkey",
 };
