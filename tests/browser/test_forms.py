@@ -256,7 +256,12 @@ NO_PAGES = {  # streams, files, and a page that clients lead to: see test_consen
         "/oauth/authorize",
     ),
 }
-CHOSEN = {("/items", "item"), ("/tags", "tag"), ("/connect", "folder")}  # which may be missing
+CHOSEN = {
+    ("/items", "item"),
+    ("/tags", "tag"),
+    ("/connect", "folder"),
+    ("/import", "dry_run"),
+}  # which may be missing
 TEXTS = {"text", "content", "summary"}  # names of text areas
 
 

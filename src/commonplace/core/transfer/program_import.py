@@ -29,6 +29,7 @@ from commonplace.core.transfer.session_sources import Session
 from commonplace.errors import SOURCE_ERRORS, IngestFailed, Invalid, LibraryFull
 from commonplace.model import (
     FAILED,
+    GONE,
     SOURCE_CHECK,
     Advance,
     Attachment,
@@ -331,7 +332,7 @@ class _Importer:
 
     async def _retry(self, item: Item) -> bool:
         """Read a page that could not be read before. Returns whether that worked."""
-        if item.source_status != FAILED:
+        if item.source_status not in (FAILED, GONE):
             return False
         try:
             await self.services._library.refresh(self.caller, item.id)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from commonplace.core.transfer import session_sources
+from commonplace.core.transfer import opml, session_sources
 from commonplace.core.transfer.markdown_folder import (
     ImportResult,
     export_folder,
@@ -175,6 +175,7 @@ async def export(session: Session, directory: Directory) -> None:
             services.originals,
             services.disks,
         )
+    await opml.write(services.feeds, services.folders, session.caller, directory)
     session.show({"exported": count}, f"Exported to {directory}: {output.count_items(count)}.")
 
 
@@ -218,4 +219,9 @@ async def restore(
     context.show({"rows": counts}, f"Restored: {output.count_items(counts['items'])}.")
 
 
-COMMANDS: Commands = {"import": import_, "export": export, "backup": backup, "restore": restore}
+COMMANDS: Commands = {
+    "import": import_,
+    "export": export,
+    "backup": backup,
+    "restore": restore,
+}

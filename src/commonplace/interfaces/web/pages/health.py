@@ -11,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
+from commonplace.core.transfer import opml
 from commonplace.core.transfer.markdown_folder import export_folder
 from commonplace.errors import ForbiddenScope
 from commonplace.interfaces.web.request import WebRequest, act, get, post, post_then
@@ -53,6 +54,7 @@ async def export(request: WebRequest) -> Response:
             services.originals,
             services.disks,
         )
+        await opml.write(services.feeds, services.folders, request.caller, folder)
         await asyncio.to_thread(_zip, folder, file)
 
     return await _download("zip", "application/zip", write)
