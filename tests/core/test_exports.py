@@ -375,3 +375,19 @@ async def test_a_letter_is_no_mail(tmp_path: Path) -> None:
         assert await extractor.detect_type(file) == "text/plain"
     finally:
         await extractor.close()
+
+
+def test_an_entry_that_is_too_long_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    notes = [
+        {"title": title, "content": {"type": "text", "text": text}}
+        for title, text in (("Long", "x" * 21_000_000), ("Short", "Herons"))
+    ]
+    found = read(tmp_path, {"bookmarks": notes})
+    assert (found["Long"].text, found["Short"].text) == ("", "Herons") and found["Long"].lost
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", "7"])
+def test_what_a_reader_that_was_taken_over_writes_is_no_entry(tmp_path: Path, line: str) -> None:
+    (tmp_path / "saved.jsonl").write_text(line)
+    with pytest.raises(IngestFailed):
+        list(read_saved(tmp_path / "saved.jsonl", 1_000))

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from commonplace.errors import IngestFailed
 from commonplace.model.ids import Json, parse_time
 
 
@@ -55,13 +56,17 @@ def read_saved(file: Path, longest: int) -> Iterator[Saved]:
     """Yield what a reader wrote. A hostile file may have taken it over, so types are checked."""
     with file.open("rb") as lines:
         while line := lines.readline(longest):
-            yield _saved(json.loads(line))
+            try:
+                yield _saved(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                raise IngestFailed("The export could not be read.") from None
 
 
 def _saved(found: dict[str, Any]) -> Saved:
     at, about = parse_time(found["at"]) if found["at"] else None, found["about"]
     return Saved(
         **{name: str(found[name] or "") for name in _WORDS},
+        kind=SavedAs(found["kind"]),
         url=str(found["url"]) if found["url"] else None,
         folder=str(found["folder"]) if found["folder"] else None,
         at=at,
@@ -75,4 +80,4 @@ def _saved(found: dict[str, Any]) -> Saved:
     )
 
 
-_WORDS = ("title", "text", "lost", "note", "author", "key", "kind")
+_WORDS = ("title", "text", "lost", "note", "author", "key")

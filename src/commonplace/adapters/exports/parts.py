@@ -15,6 +15,8 @@ Found = Iterator[Saved]
 WEB = ("http://", "https://")
 NO_ADDRESS = "Its address is not one of the web (http or https)."
 _TAG_CHARS, _NAME_CHARS, _LONGEST_TITLE = 100, 200, 500
+_LONGEST_ENTRY = 20_000_000  # bytes
+_TOO_LONG = "It is too long to be kept."
 _MOST = 200_000  # entries of an export
 
 
@@ -42,6 +44,8 @@ class Output:
     def write(self, saved: Saved) -> None:
         assert self._lines
         line = write_saved(saved)
+        if len(line) > _LONGEST_ENTRY:
+            line = write_saved(Saved(saved.title[:_LONGEST_TITLE], lost=_TOO_LONG))
         self._take(len(line))
         self._lines.write(line)
         self.count += 1
