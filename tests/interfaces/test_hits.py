@@ -263,6 +263,14 @@ async def test_as_of_tells_nothing_of_a_replacement_out_of_scope(house: House) -
             assert new.split("_")[1] not in str(told)
 
 
+async def test_a_time_without_entries_hides_nothing(house: House) -> None:
+    """Nothing is from that month, and some of what is found has no vector."""
+    await house.add("Herons", text="The colony counted 41 nests.")
+    await house.add("Bread", text="Let the dough rise overnight.", in_kb=False)
+    found = await house.app.search.search(house.owner, "which nests were counted in March 2020?")
+    assert [hit.passage.title for hit in found.hits][:1] == ["Herons"]
+
+
 async def test_keyword_search_finds_texts_of_scripts_without_spaces(house: House) -> None:
     """By pairs of characters, and by a single one."""
     texts = {

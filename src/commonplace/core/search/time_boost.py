@@ -39,8 +39,16 @@ def join(found: Sequence[Matches]) -> Matches:
     )
 
     def vectors(chosen: NDArray[np.intp]) -> NDArray[np.float16]:
-        each = [part.vectors(np.arange(len(part.ids))) for part in found if part.vectors]
-        return np.concatenate(each)[places[chosen]]
+        # Each part is asked for what was chosen of it: others of its sections may have no vector.
+        wanted, start = places[chosen], 0
+        own, read = list[NDArray[np.intp]](), list[NDArray[np.float16]]()
+        for part in found:
+            (at,) = np.nonzero((start <= wanted) & (wanted < start + len(part.ids)))
+            if len(at) and part.vectors:
+                own.append(at)
+                read.append(part.vectors(wanted[at] - start))
+            start += len(part.ids)
+        return np.concatenate(read)[np.argsort(np.concatenate(own))]
 
     return Matches(ids, keyword, cosines, found[0].complete, vectors)
 
