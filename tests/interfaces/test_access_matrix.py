@@ -79,7 +79,7 @@ MISSING = (
 )  # an id of nothing, in every spelling
 
 # What the actions need, apart from what the core declares: everything but GET writes, except for
-POSTS_THAT_READ = {"search", "search_items", "get_disks", "context"}
+POSTS_THAT_READ = {"search", "search_items", "get_disks", "context", "ask"}
 # and these need a token of the whole library, or are for those who manage its members.
 WHOLE_LIBRARY = {
     *("create_folder", "update_folder", "delete_folder"),

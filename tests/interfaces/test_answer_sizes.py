@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 LONG = 60_000
 CHARACTERS_PER_TOKEN = 4.15
-MOST_TOKENS = {"/mcp": 4_100, "/mcp/core": 2_050}
+MOST_TOKENS = {"/mcp": 4_400, "/mcp/core": 2_200}
 HINTS = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
 SUBJECTS = ["billing export", "invoice table", "retry queue", "rounding of taxes", "audit log"]
 CLAUSES = [
@@ -34,6 +34,7 @@ TYPES = ["decision"] * 12 + ["procedure"] * 8 + ["claim"] * 8 + ["episode"] * 8
 FIELDS = {
     "search_knowledge_base": "query limit mode",
     "add_to_knowledge": "kind url text title in_kb auto_transform",
+    "ask": "query project as_of limit thread_id",
     "get_item": "item_id from_section max_chars",
     "list_recent": "limit",
     "add": "title content entity_type category languages tags related_to metadata project priority "

@@ -291,4 +291,4 @@ async def test_clients_connect_however_they_begin(house: House, mode: str) -> No
         httpx2.AsyncClient(transport=httpx2.ASGITransport(house.asgi), headers=headers) as http,
         Client(streamable_http_client(f"{ADDRESS}/mcp", http_client=http), mode=mode) as client,
     ):
-        assert len((await client.list_tools()).tools) == 15
+        assert len((await client.list_tools()).tools) == 16

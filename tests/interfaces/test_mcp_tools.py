@@ -35,6 +35,8 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("", "search", {"query": "buoys", "include_content": False}),
     ("", "fetch", {"id": "{memory}"}),
     ("", "context", {"goal": "Order buoys", "project": "{project}"}),
+    ("", "ask", {"query": "How often does the tide turn?"}),
+    ("", "ask", {"query": "What is the income tax of freelancers?"}),
     ("", "explore", {"types": ["task"]}),
     ("", "explore", {"mode": "dependencies", "entity_id": "{task}"}),
     ("", "manage", {"action": "start_task", "entity_id": "{task}"}),

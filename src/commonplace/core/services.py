@@ -56,6 +56,8 @@ from commonplace.core.people.oauth import OAuth
 from commonplace.core.people.oauth_clients import OAuthClients
 from commonplace.core.people.passkeys import Passkeys
 from commonplace.core.people.tokens import People
+from commonplace.core.search.ask import Ask
+from commonplace.core.search.model_answers import ModelAnswers
 from commonplace.core.search.search import EntitySearch, Search
 from commonplace.core.search.similarity import SimilarityScale
 from commonplace.core.transfer.account_deletion import AccountDeletion
@@ -139,6 +141,7 @@ class Services:
     recent_changes: RecentChanges
     overview: Overview
     entity_search: EntitySearch
+    ask: Ask
     sessions: Sessions
     versions: Versions
     annotations: Annotations
@@ -321,6 +324,7 @@ def build_services(
         RecentChanges(store, access, pipeline, editor, epics, trash),
         Overview(store, access, settings, embedder, quota),
         EntitySearch(store, search),
+        Ask(store, access, search, similarity, ModelAnswers(model) if model else None),
         sessions,
         Versions(store, access, editor),
         annotations,

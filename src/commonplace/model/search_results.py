@@ -95,3 +95,35 @@ class SearchResult:
     hits: tuple[Hit, ...]
     degraded: str | None = None
     weak: bool = True
+
+
+class Citation(NamedTuple):
+    """A passage that an answer rests on, and what it says."""
+
+    number: int
+    passage: Passage
+    quote: str
+
+
+class Sentence(NamedTuple):
+    text: str
+    citations: tuple[int, ...]  # numbers, at least one
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """An answer to a question. Without sentences there is none, only the closest passages."""
+
+    sentences: tuple[Sentence, ...]
+    citations: tuple[Citation, ...]
+    closest: tuple[Citation, ...]
+    thread_id: str
+    degraded: str | None = None
+
+    @property
+    def answer(self) -> str | None:
+        return " ".join(sentence.text for sentence in self.sentences) or None
+
+    @property
+    def weak(self) -> bool:
+        return not self.sentences

@@ -19,7 +19,7 @@ WEIGHED = 8  # best hits of which one must be relevant
 
 def is_weak(query: str, hits: Sequence[Hit], scale: Scale) -> bool:
     """Return whether no hit answers the question: none is relevant or has all of its words."""
-    asked = _asked(query)
+    asked = asked_terms(query)
     return not any(
         _passes(hit, asked, scale, scale.relevant) or (asked and asked <= _terms(hit.passage))
         for hit in hits[:WEIGHED]
@@ -28,7 +28,7 @@ def is_weak(query: str, hits: Sequence[Hit], scale: Scale) -> bool:
 
 def relevant(query: str, hits: Sequence[Hit], scale: Scale, least: float = RELEVANT) -> list[Hit]:
     """Return the hits of items that have a relevant hit, and of what replaced these items."""
-    asked, least = _asked(query), max(least, scale.relevant)
+    asked, least = asked_terms(query), max(least, scale.relevant)
     items = {hit.passage.item_id for hit in hits if _passes(hit, asked, scale, least)}
     newer = set[str]()
     for hit in reversed(hits):  # a replacement stands above what it replaced
@@ -39,8 +39,8 @@ def relevant(query: str, hits: Sequence[Hit], scale: Scale, least: float = RELEV
     return [hit for hit in hits if hit.passage.item_id in items]
 
 
-def _asked(query: str) -> set[int]:
-    """Return the words of a question."""
+def asked_terms(query: str) -> set[int]:
+    """Return the words of a question that tell something."""
     return {
         found[0]
         for phrase in query_terms.parse_query(query).phrases
@@ -57,5 +57,9 @@ def _passes(hit: Hit, asked: set[int], scale: Scale, least: float) -> bool:
 
 
 def _terms(passage: Passage) -> set[int]:
-    text = f"{passage.title} {passage.heading} {passage.text}"
+    return terms_of(f"{passage.title} {passage.heading} {passage.text}")
+
+
+def terms_of(text: str) -> set[int]:
+    """Return the words of a text, with the parts of identifiers and stems of its language."""
     return set(stems.terms(f"{text} {query_terms.extra_terms(text)}"))

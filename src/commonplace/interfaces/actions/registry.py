@@ -1,6 +1,7 @@
 """All actions, in the order of the reference."""
 
 from commonplace.interfaces.actions import (
+    ask,
     crawls,
     disks,
     entities,
@@ -21,7 +22,10 @@ from commonplace.interfaces.actions.action import Action
 ROOMS: dict[str, tuple[str, tuple[Action, ...]]] = {
     "items": ("Items: add, search, read, change, delete", (*items.ACTIONS, *versions.ACTIONS)),
     "trash": ("Trash: deleted items", trash.ACTIONS),
-    "search": ("Searching passages and entities", (*search.ACTIONS, disks.SEARCH_ITEMS)),
+    "search": (
+        "Searching passages and entities",
+        (*search.ACTIONS, *ask.ACTIONS, disks.SEARCH_ITEMS),
+    ),
     "uploads": ("Uploads of files, in three steps", uploads.ACTIONS),
     "folders": ("Folders, filing and feeds", folders.ACTIONS),
     "crawls": ("Crawls of sites", crawls.ACTIONS),

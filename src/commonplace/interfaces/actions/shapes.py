@@ -21,7 +21,8 @@ NOTHING: list[Any] = []
 ALWAYS = frozenset(
     "folder_id saved_at source_url conflicts similar tags key_points sections related_disks answer "
     "next_section degraded weak url items hits results disks entities candidates content "
-    "published_at cycles folders transcription_status statements difference".split()
+    "published_at cycles folders transcription_status statements difference sentences "
+    "citations closest thread_id".split()
 )
 
 

@@ -26,8 +26,8 @@ GROUPS = {
 }
 # The sections of the help, with the commands and groups in the order in which they are listed.
 SECTIONS = {
-    "Library": "add search list get edit tag move archive delete trash open history refresh retry "
-    "folder feed crawl disk import export",
+    "Library": "add search ask list get edit tag move archive delete trash open history refresh "
+    "retry folder feed crawl disk import export",
     "Memory": "remember reflect context related review",
     "Work": "task",
     "Server": "serve mcp worker connect token member user admin oauth setup doctor backup restore "
@@ -69,6 +69,7 @@ COMMANDS = {
     },
     "generated": {
         "search": "Search passages, or search entities and documents.",
+        "ask": "Answer a question from the library.",
         "list": "List items, newest first, or list entities, newest first.",
         "review list": "List the review queue, or read a candidate.",
         "delete": "Delete an item.",

@@ -6,6 +6,7 @@ from typing import Any
 
 from commonplace.core.search.by_item import by_item
 from commonplace.interfaces.actions.action import Answer
+from commonplace.interfaces.actions.ask import answer_text
 from commonplace.interfaces.actions.entities import WORK_FACTS, EntityFields
 from commonplace.interfaces.actions.fields import label
 from commonplace.interfaces.actions.search import CLOSEST, dated, standing
@@ -255,6 +256,11 @@ def _suggestions(found: Answer) -> None:
     output.note(found.json["message"])
 
 
+def _answer(found: Answer) -> None:
+    output.text(answer_text(found.json | {"degraded": None}, found.value))
+    output.note(f"--thread {found.json['thread_id']} asks a question that follows.")
+
+
 FACTS = {label(EntityFields, name).lower(): name for name in WORK_FACTS}  # priority, due ...
 WORK: Columns = {"id": _id, "status": "status", **FACTS, "title": "title"}
 ADDED = "{message} ({id})"
@@ -274,6 +280,7 @@ EMPTY = {
 RENDERERS: dict[str, str | Columns | Callable[[Answer], None]] = {
     "search_knowledge_base": _hits,
     "search": _results,
+    "ask": _answer,
     "list_items": {
         "id": "public_id",
         "created": "created_at",

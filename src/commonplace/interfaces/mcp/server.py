@@ -37,9 +37,9 @@ ENDPOINTS = {
     name: names.split()
     for name, names in {
         "knowledge": "search_knowledge_base add_to_knowledge get_item list_recent",
-        "graph": "add search fetch context explore manage remember reflect",
+        "graph": "add search fetch context explore manage remember reflect ask",
         "disks": "search_knowledge get_disk list_disks",
-        "core": "context search fetch add_to_knowledge remember manage",
+        "core": "context search fetch add_to_knowledge remember manage ask",
     }.items()
 }
 ALL_TOOLS = [*ENDPOINTS["knowledge"], *ENDPOINTS["graph"], *ENDPOINTS["disks"]]

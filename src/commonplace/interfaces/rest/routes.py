@@ -32,8 +32,6 @@ IF_REVISION = "expected_revision"
 NEVER = 0  # a revision that nothing has
 _WHOLE = re.compile("[0-9]{1,10}")
 _IN_BODY = ("POST", "PATCH")
-# Actions that also answer as a stream, where the client accepts one.
-STREAMS = {"list_events": stream_events}
 
 
 class NamedRoute(Route):
@@ -111,6 +109,20 @@ def _response(action: Action, request: Request, answer: Answer, args: Input) -> 
     if action.method == "GET" and _matches(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers={"ETag": tag})
     return Json(body, status, {"ETag": tag})
+
+
+async def stream_answer(request: Request) -> Response:
+    """Answer a question as events: each sentence, then the whole."""
+    response = await respond(ACTIONS["ask"], request)
+    whole = bytes(response.body)
+    sentences = orjson.loads(whole)["sentences"]
+    events = [*(("sentence", orjson.dumps(each)) for each in sentences), ("done", whole)]
+    body = b"".join(b"event: %s\ndata: %s\n\n" % (name.encode(), data) for name, data in events)
+    return Response(body, media_type=STREAM)
+
+
+# Actions that also answer as a stream, where the client accepts one.
+STREAMS = {"list_events": stream_events, "ask": stream_answer}
 
 
 # -- the input
