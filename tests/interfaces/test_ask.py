@@ -1,6 +1,7 @@
 """Questions are answered in sentences that cite passages of the caller's scope, or not at all."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from commonplace.core.search.model_answers import ModelAnswers
 from commonplace.errors import TransformFailed
 from commonplace.model import Json
 from tests.interfaces.house import House, call_tool, open_house
+from tests.interfaces.test_web_people import browser
 
 pytestmark = pytest.mark.anyio
 HERONS = (
@@ -157,6 +159,23 @@ async def test_events_are_the_sentences_and_then_the_whole(house: House) -> None
     ]
     assert [event["event"] for event in events] == ["sentence"] * len(whole["sentences"]) + ["done"]
     assert [json.loads(event["data"]) for event in events] == [*whole["sentences"], whole]
+
+
+async def test_the_search_page_answers_questions_above_the_results(house: House) -> None:
+    await house.add("Herons", text=HERONS.replace("high in", "<b>high</b> & in"))
+    async with await browser(house, house.owner.person_id) as client:
+        page = (await client.get("/search", params={"q": WHERE})).text
+        assert "nests" in page and re.search(
+            r'href="/items/\w+\?[^"]*#s0" aria-label="Source 1">\[1\]', page
+        )
+        assert "<b>high" not in page
+        thread = re.search(r'/search\?thread=([\w-]+)"', page)
+        assert thread
+        follow = {"q": "How many of them were counted in March?", "thread": thread[1], "part": "1"}
+        assert "41 nests" in (await client.get("/search", params=follow)).text
+        assert "No answer found." in (await client.get("/search", params={"q": UNKNOWN})).text
+        assert 'id="answer"' not in (await client.get("/search", params={"q": "herons"})).text
+        assert (await client.get("/search", params={"q": WHERE, "thread": "***"})).status_code < 500
 
 
 class Fake:

@@ -16,6 +16,11 @@ from commonplace.model import EntityType, ItemFilter, Mode, now
 from commonplace.text.snippets import plain_text, snippet
 
 LIMIT = 20  # items
+LONGEST_QUESTION, LONGEST_THREAD = 2_000, 4_000
+_ASKING = {
+    *("who", "whom", "whose", "what", "which", "when", "where", "why", "how"),
+    *("wer", "wen", "wem", "was", "wann", "wo", "warum", "wie"),
+}
 MODES = {Mode.HYBRID: "Both", Mode.SEMANTIC: "Meaning", Mode.KEYWORD: "Words"}
 TIMES = {
     "1": "The last day",
@@ -49,6 +54,8 @@ async def show(request: WebRequest) -> Response:
         "author": request.query("author").strip()[:LONGEST_WORD],
         "language": request.query("language").strip()[:LONGEST_WORD].lower(),
         "found": None,
+        "answer": None,
+        "thread": request.query("thread")[:LONGEST_THREAD],
         "items": [],
         "modes": MODES,
         "times": TIMES,
@@ -78,6 +85,15 @@ async def show(request: WebRequest) -> Response:
         found = await request.services.search.search(
             caller, query, limit=READ_FOR_EACH * LIMIT, mode=Mode(shown["mode"]), where=where
         )
+        if _is_question(query):
+            # As somebody types, no language model is asked.
+            shown["answer"] = await request.services.ask.ask(
+                caller,
+                query[:LONGEST_QUESTION],
+                where=where,
+                thread_id=shown["thread"] or None,
+                by_model=not request.query("part"),
+            )
         shown |= {
             "found": found,
             "items": by_item(found.hits, LIMIT),
@@ -87,6 +103,11 @@ async def show(request: WebRequest) -> Response:
     if request.query("part"):
         return HTMLResponse(request.templates.render("hits.html", **shown))
     return request.page("search.html", **shown)
+
+
+def _is_question(query: str) -> bool:
+    words = query.lower().split()
+    return query.endswith(("?", "？")) or (len(words) > 2 and words[0] in _ASKING)
 
 
 def _day(text: str) -> datetime | None:
