@@ -12,7 +12,7 @@ from torture.__main__ import PARTS
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page for place in ("", "deploy/", "docs/**/") for page in ROOT.glob(f"{place}*.md"))
 VERBS = re.compile(
-    "(accept|add|archive|back|block|call|cancel|change|check|compare|complete|compute|crawl|create|delete"
+    "(accept|add|answer|archive|back|block|call|cancel|change|check|compare|complete|compute|crawl|create|delete"
     "|download"
     "|edit|estimate|evaluate|explore|export|extract|fetch|file|find|finish|follow|gather|import"
     "|install|invite|keep|link|list|look|manage|mark|move|open|prepare|preview|print|publish|read|reject"
