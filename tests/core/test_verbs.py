@@ -37,7 +37,8 @@ ADMITTED_BY_ANOTHER = {
     "EntitySearch.search",  # by the search
     "Uploads.add_file",  # by announcing and finishing it
     "Uploads.submit_file",  # by announcing it
-    "Overview.may_back_up",  # says what a page shows
+    "PageUpdates.refresh_all",  # by refreshing each
+    "Sessions.import_sessions",  # by importing the file that they are in
     "Events.cursor",  # where the stream of a page begins; the stream is a verb
 }
 AUTHORIZED_ALREADY = {  # parts of other methods
@@ -50,9 +51,11 @@ AUTHORIZED_ALREADY = {  # parts of other methods
     "Entities.with_text",
     "Library.add_existing",
     "Library.keep",
+    "Library.renew",
     "Library.reread",
     "Memory.extend",
     "Memory.keep",
+    "Originals.draw_page",
     "People.folder_ids",
     "QueuedItems.enqueue",
     "QueuedItems.file_existing",

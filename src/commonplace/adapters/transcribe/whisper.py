@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from faster_whisper.transcribe import Segment
 
 _MOST_THREADS = 4
-_SAVE_SECONDS = 30.0
+_SAVE_SECONDS = 10.0
 _SURE = 0.5  # of the language, by a model that knows several
 _UNSURE = -0.8  # mean log-probability of the words
 _GUESSING = 0.8  # the temperature of the last attempt at a piece
