@@ -15,14 +15,17 @@ from tests.interfaces.house import House, open_house
 @contextmanager
 def live_house(data_dir: Path, **settings: Any) -> Iterator[tuple[str, House]]:
     """The address of a server without limits, and its house."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
     with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
         start_blocking_portal("asyncio") as portal,
-        portal.wrap_async_context_manager(open_house(data_dir, port=port, **settings)) as house,
+        portal.wrap_async_context_manager(
+            open_house(data_dir, port=listener.getsockname()[1], **settings)
+        ) as house,
     ):
         server = uvicorn.Server(uvicorn.Config(house.asgi, lifespan="off", log_level="warning"))
         running = portal.start_task_soon(server.serve, [listener])
-        yield f"http://127.0.0.1:{port}", house
-        server.should_exit = True
-        running.result()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", house
+        finally:
+            server.should_exit = True
+            running.result()

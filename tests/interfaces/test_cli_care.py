@@ -66,6 +66,8 @@ def test_import_then_export(cli: Commands, notes: Path, tmp_path: Path) -> None:
         "waiting": 2,
         "skipped": [],
         "unread": [],
+        "same": [],
+        "unreachable": [],
     }
     assert cli.json("search", "ERR_ONE", "--mode", "keyword")["hits"][0]["title"] == "Alpha"
     again = cli.json("import", notes, "--wait")
