@@ -124,6 +124,11 @@ async def ready(page: Page) -> None:
     await expect(page.locator("html[data-ready]")).to_have_count(1)
 
 
+async def answered(page: Page) -> None:
+    """Every form that was sent has its answer, and the page that follows is there."""
+    await expect(page.locator("form[aria-busy='true']")).to_have_count(0)
+
+
 def _wait_for_scripts(page: Page) -> None:
     """Whoever goes to a page or loads it again waits until it is ready."""
 
@@ -131,6 +136,7 @@ def _wait_for_scripts(page: Page) -> None:
         way: Callable[..., Awaitable[Response | None]],
     ) -> Callable[..., Awaitable[Response | None]]:
         async def go(*where: str, **how: Any) -> Response | None:
+            await answered(page)
             answer = await way(*where, **how)
             if await page.locator("script[type=module]").count():
                 await ready(page)

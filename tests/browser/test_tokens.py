@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 
 from commonplace.core.people.client_setup import SIGN_IN
 from commonplace.model import Capability, Role, Token, now
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, answered
 from tests.interfaces.conftest import Clock
 from tests.interfaces.house import rpc
 from tests.interfaces.oauth_flow import PAGE, Person, Program, returned
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 async def secret_of(page: Page) -> str:
+    await answered(page)
     text = await page.locator("#secret, #lines").first.inner_text()
     found = re.search(r"sk_[\w-]{43}", text)
     assert found

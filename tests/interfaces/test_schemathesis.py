@@ -50,6 +50,10 @@ include-path = "/api/v1/ingest"
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]
 
 [[operations]]
+include-path = "/api/v1/crawls"
+checks.positive_data_acceptance.expected-statuses = ["2xx", 404, 422]
+
+[[operations]]
 include-path = "/api/v1/search"
 # A question of nothing but white space, of which Unicode has more kinds than a schema can name.
 checks.positive_data_acceptance.expected-statuses = ["2xx", 422]

@@ -17,9 +17,13 @@ pytestmark = pytest.mark.anyio
 CALLS = {"folders": 600, "kb": 200}  # on each engine, and 100 more until every tool answered
 ROUTES = 30  # that must have answered a call with something else than an error, beside all tools
 # What a scope has no part in: the process's own figures, and the link that bytes are sent to, which `Call.content` follows.
+# Crawls fetch from the web, and are of who began them (test_crawls.py).
 ELSEWHERE = {
     ("GET", "/metrics"),
     ("GET", "/readyz"),
+    ("POST", "/api/v1/crawls"),
+    ("GET", "/api/v1/crawls/{crawl_id}"),
+    ("DELETE", "/api/v1/crawls/{crawl_id}"),
     ("POST", "/api/v1/uploads/finalize"),
     ("POST", "/api/v1/uploads/finalize-document"),
 }

@@ -568,6 +568,9 @@ def _search(dice: Random, some_id: Id) -> Call:
                     category="x",
                 ),
             ),
+            Call("tool", "ask", {"query": question(dice)}),
+            Call("POST", "/api/v1/ask", {"query": question(dice)}),
+            Call("GET", "/api/v1/crawls"),
             Call(
                 "tool",
                 "search_knowledge",
