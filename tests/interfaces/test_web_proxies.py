@@ -104,7 +104,8 @@ async def test_no_address_lets_anybody_in_without_a_secret(data_dir: Path) -> No
                 assert (await client.get("/account")).headers[
                     "location"
                 ] == "/sign-in?next=/account"
-        assert await app.store.accounts.sessions((await app.people.all())[0].id) == []
+        [person] = await app.store.people.all()
+        assert await app.store.accounts.sessions(person.id) == []
 
 
 def test_a_proxy_is_named_by_its_address() -> None:
