@@ -1,19 +1,18 @@
 """A zip file and those within it, as one list of files."""
 
 import zipfile
-import zlib
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from commonplace.adapters.extract.input_file import Caps
+from commonplace.adapters.extract.zip_xml import DAMAGE
 from commonplace.errors import IngestFailed
 from commonplace.model import Saved
 
 _MOST_FILES, _DEEPEST = 50_000, 2
 _UNPACKED = 10  # times as many bytes as of an Office file
 _LARGEST_FILE = 200_000_000
-_DAMAGED = (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, zlib.error)
 
 
 class Archive:
@@ -25,7 +24,7 @@ class Archive:
         self._left = caps.unpacked_megabytes * 1_000_000 * _UNPACKED
         try:
             self._list(zipfile.ZipFile(path), "", 0)
-        except _DAMAGED:
+        except DAMAGE:
             raise IngestFailed("The zip file is damaged and cannot be opened.") from None
 
     def _list(self, archive: zipfile.ZipFile, within: str, depth: int) -> None:
@@ -52,7 +51,7 @@ class Archive:
             return archive.read(info)
         except RuntimeError:
             raise IngestFailed("The zip file is encrypted. Unpack it first.") from None
-        except _DAMAGED:
+        except DAMAGE:
             raise IngestFailed(f"{path} in the zip file is damaged.") from None
 
     def at(self, path: str) -> datetime | None:

@@ -25,6 +25,7 @@ _NOBODY = {"python-docx", "openpyxl", "apache poi", "docx4j", "pptxgenjs", "un-n
 _NO_DATES = {"2013-12-23T23:15:00Z", "2013-01-27T09:14:16Z"}  # of their templates
 
 _PARTS = 20_000
+DAMAGE = (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, zlib.error)
 _DAMAGED = "The file is damaged and cannot be opened."
 
 
@@ -62,7 +63,7 @@ class Package(zipfile.ZipFile):
             raise IngestFailed(
                 "The file is encrypted. Remove its password and try again."
             ) from None
-        except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, zlib.error):
+        except DAMAGE:
             raise IngestFailed(_DAMAGED) from None
         is_xml = name.endswith((".xml", ".rels"))
         return _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data) if is_xml else data
