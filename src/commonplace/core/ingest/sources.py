@@ -28,6 +28,7 @@ from commonplace.model import (
     Progress,
     SourceFile,
     digest,
+    new_shared_id,
     no_progress,
     segments,
     source_file,
@@ -127,6 +128,11 @@ def web_address(url: str | None) -> str | None:
 
 def url_key(url: str) -> str:
     return f"{SHARED}{canonical(url)}"
+
+
+def own_page(content: Content, url: str) -> Content:
+    """Return a text of a page that only its library has, as if somebody had edited the page."""
+    return replace(content, key=f"edit:{new_shared_id()}", edit_of=url_key(url))
 
 
 def private_key(caller: Caller, kind: str, said: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urljoin
 
-from commonplace.core.ingest.sources import content_of, url_key
+from commonplace.core.ingest.sources import content_of, own_page
 from commonplace.core.items.drafts import AddedItem, Draft
 from commonplace.core.items.folders import Folders
 from commonplace.core.items.library import Library
@@ -26,7 +26,6 @@ from commonplace.model import (
     digest,
     find_by_id,
     new_id,
-    new_shared_id,
     now,
 )
 from commonplace.ports import Extractor, Fetcher
@@ -201,10 +200,8 @@ class Feeds(Service):
             if error.transient or draft.url is None or entry.audio_url or said < _ARTICLE_WORDS:
                 raise
             source = Extracted(entry.title, entry.summary, published_at=entry.published_at)
-            content = content_of(source, f"edit:{new_shared_id()}", draft.url)
-            return await self._library.keep(
-                caller, draft, replace(content, edit_of=url_key(draft.url))
-            )
+            content = own_page(content_of(source, url=draft.url), draft.url)
+            return await self._library.keep(caller, draft, content)
         is_page = added.created and draft.url and not added.item.transcription_status
         if is_page and said >= max(_ARTICLE_WORDS, _LONGER * added.item.word_count):
             text = {"text": entry.summary}

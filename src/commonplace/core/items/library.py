@@ -11,6 +11,7 @@ from commonplace.core.ingest.sources import (
     VALIDATORS,
     KeyedLock,
     Sources,
+    own_page,
     recording_of,
     url_key,
     with_source,
@@ -94,8 +95,7 @@ class Library(Service):
             caller.scope, key, draft.entity_type, token_id=caller.token_id
         )
         if item is None:
-            content = replace(content, key=f"edit:{new_shared_id()}", edit_of=key)
-            return await self.keep(caller, draft, content, progress)
+            return await self.keep(caller, draft, own_page(content, url), progress)
         content = await self._files.put(item.library_id, replace(content, edit_of=key))
         changed = await self._editor.captured(caller, item, content)
         return await self.add_existing(caller, draft, changed)

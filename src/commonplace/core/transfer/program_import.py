@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
 from commonplace.core.entities.annotations import Annotations
-from commonplace.core.ingest.sources import STAND_IN, content_of, url_key
+from commonplace.core.ingest.sources import STAND_IN, content_of, own_page, url_key
 from commonplace.core.items.bulk_import import BulkImport
 from commonplace.core.items.drafts import AddedItem, Draft, Record
 from commonplace.core.items.feeds import Feeds
@@ -46,7 +46,6 @@ from commonplace.model import (
     digest,
     found_at_source,
     new_public_id,
-    new_shared_id,
     now,
     read_saved,
 )
@@ -346,8 +345,8 @@ class _Importer:
         text = each.text or "\n\n".join(filter(None, (each.title, each.url)))
         # A title of the source, which its page may replace. That of the export is its owner's.
         title = each.title if each.title == each.url else ""
-        found = content_of(Extracted(title, text), f"edit:{new_shared_id()}", draft.url)
-        content = replace(found, edit_of=url_key(draft.url or ""), about=found.about | about)
+        found = content_of(Extracted(title, text), url=draft.url)
+        content = own_page(replace(found, about=found.about | about), draft.url or "")
         if about:
             check = {SOURCE_CHECK: found_at_source(FAILED, {})}
             draft = replace(draft, metadata=draft.metadata | check)
